@@ -1,0 +1,1 @@
+"""What evaluates a model, in this process or in a child of its own."""

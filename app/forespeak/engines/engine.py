@@ -1,0 +1,189 @@
+"""The nouns that cross the border to an engine: what to load, what to generate, and what comes back.
+
+Everything here is a frozen value and can be pickled: the engine usually lives in another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+from forespeak.speculation.controller import DEFAULT_DRAFT_LENGTH
+from forespeak.speculation.decode import Event
+from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.trace import Source
+from forespeak.speculation.verify import Rule
+
+DEFAULT_CONTEXT_LENGTH = 8192
+
+
+class Role(Enum):
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """A target and, if wanted, a draft model beside it.
+
+    `context_length` None: the model's own, but at most DEFAULT_CONTEXT_LENGTH. `reproducible` chooses the settings in
+    which evaluating several tokens at once gives the same scores as one by one (F32 cache, no flash attention).
+    `threads` None: chosen from this machine. `gpu_layers` -1: as many as fit.
+    """
+
+    target: Path
+    draft: Path | None = None
+    context_length: int | None = None
+    reproducible: bool = False
+    threads: int | None = None
+    gpu_layers: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """Continue a conversation. `source` None: no speculation for this message."""
+
+    messages: tuple[ChatMessage, ...]
+    source: Source | None = None
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)
+    rule: Rule = Rule.COUPLED
+    draft_length: int = DEFAULT_DRAFT_LENGTH
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    alternatives: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionRequest:
+    """Write `source` anew with all its weights in F32."""
+
+    source: Path
+    destination: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a load or a conversion is: 0 to 1, and what is being done, in words."""
+
+    fraction: float
+    doing: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSummary:
+    """What a loaded model says about itself. Sizes in bytes, lengths in tokens."""
+
+    path: Path
+    name: str
+    description: str
+    parameters: int
+    size_bytes: int
+    vocabulary_size: int
+    context_length: int
+    trained_context_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A pair is ready. `draft_problem` says why there is no draft although one was asked for."""
+
+    target: ModelSummary
+    draft: ModelSummary | None = None
+    draft_problem: str | None = None
+    template_problem: str | None = None
+    devices: tuple[str, ...] = ()
+    threads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    destination: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the user should know about a generation, beside its text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A request came to nothing. The parts are those of UserFacingError; `details` is for the curious."""
+
+    what: str
+    why: str = ""
+    remedy: str = ""
+    details: str = ""
+    is_bug: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """The engine's process ended by itself. Whatever it was doing is lost; the next request starts a new one."""
+
+    what: str
+    why: str
+    remedy: str
+    details: str = ""
+
+
+Body = Progress | Loaded | Converted | Notice | Event | Failed | Died
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEvent:
+    """Something that came back for the request with that number. `Died` has the number of the request it hit, or 0."""
+
+    request: int
+    body: Body
+
+
+PairCheck = Callable[[Path, Path], str | None]
+"""(target, draft) -> why the draft cannot serve the target, in a sentence, or None. Raises UserFacingError."""
+
+
+class Engine(Protocol):
+    """A loaded pair in this process. Blocking; one call at a time."""
+
+    def load(
+        self, request: LoadRequest, progress: Callable[[Progress], None], cancelled: Callable[[], bool]
+    ) -> Loaded | None:
+        """Load a pair in place of the former one; None if cancelled. Raises UserFacingError."""
+        ...
+
+    def generate(self, request: GenerationRequest, cancelled: Callable[[], bool]) -> Iterator[Notice | Event]:
+        """Raises UserFacingError, before or between the events."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class EngineClient(Protocol):
+    """An engine somewhere else. Calls return at once with the request's number; what happens is told to a listener.
+
+    Requests are served one after the other. Each one ends with exactly one of Loaded, Converted, Finished, Failed or
+    Died. After a death, the next request starts a new engine and loads the last pair again first.
+    """
+
+    def load(self, request: LoadRequest) -> int: ...
+
+    def generate(self, request: GenerationRequest) -> int: ...
+
+    def convert(self, request: ConversionRequest) -> int: ...
+
+    def cancel(self, request: int) -> None:
+        """Ask a request to end early: a generation ends with Finished(CANCELLED), the others with Failed."""
+        ...
+
+    def close(self) -> None: ...

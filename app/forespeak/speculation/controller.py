@@ -1,0 +1,44 @@
+"""How many tokens to draft next."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from forespeak.speculation.trace import SpeculationState, Step
+
+DEFAULT_DRAFT_LENGTH = 4
+
+
+class DraftController(Protocol):
+    """Asked before every step and told about every step."""
+
+    @property
+    def state(self) -> SpeculationState: ...
+
+    def next_length(self) -> int:
+        """How many tokens the next draft should have at most; 0 for a plain step."""
+        ...
+
+    def observe(self, step: Step) -> None: ...
+
+
+class FixedDraftLength:
+    """The same length for every draft."""
+
+    def __init__(self, length: int = DEFAULT_DRAFT_LENGTH) -> None:
+        if length < 0:
+            raise ValueError(f"a draft cannot have {length} tokens")
+        self._length = length
+
+    @property
+    def state(self) -> SpeculationState:
+        if self._length == 0:
+            return SpeculationState(False, "The draft length is set to zero.")
+        tokens = "1 token" if self._length == 1 else f"{self._length} tokens"
+        return SpeculationState(True, f"Drafting {tokens} at a time, a fixed length.", self._length)
+
+    def next_length(self) -> int:
+        return self._length
+
+    def observe(self, step: Step) -> None:
+        """A fixed length learns nothing."""

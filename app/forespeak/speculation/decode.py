@@ -1,0 +1,349 @@
+"""The loop: propose, evaluate, verify, emit. Read it from top to bottom."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from forespeak.speculation.controller import DraftController
+from forespeak.speculation.draft import EMPTY_DRAFT, Draft, DraftSource, DraftSourceError, Evaluation
+from forespeak.speculation.language_model import LanguageModel, Logits, Vocabulary, common_prefix_length
+from forespeak.speculation.sampling import Distribution, Sampler
+from forespeak.speculation.text import StopStrings, TextDecoder
+from forespeak.speculation.trace import (
+    Alternative,
+    DraftedToken,
+    FinishReason,
+    GenerationStats,
+    Origin,
+    SpeculationState,
+    Step,
+    StepCounter,
+    Token,
+)
+from forespeak.speculation.verify import Rule, Verification, verify
+
+PROMPT_CHUNK = 512
+"""Tokens of one prompt evaluation: a cancel waits for one of these at the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptProgress:
+    """How much of the prompt is in the target's cache."""
+
+    done: int
+    total: int
+    reused: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last event of a generation."""
+
+    reason: FinishReason
+    stats: GenerationStats
+
+
+Event = PromptProgress | SpeculationState | Step | Finished
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeSettings:
+    """What one generation does, beside its sampling. `max_tokens` None: until the context is full."""
+
+    rule: Rule = Rule.COUPLED
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    alternatives: int = 0
+
+
+def generate(
+    target: LanguageModel,
+    source: DraftSource | None,
+    prompt: Sequence[int],
+    sampler: Sampler,
+    controller: DraftController,
+    settings: DecodeSettings,
+    cancelled: Callable[[], bool] = lambda: False,
+    started: float | None = None,
+) -> Iterator[Event]:
+    """Continue `prompt`, token by token as the target alone would, faster where `source` guesses well.
+
+    Yields progress of the prompt, a Step per target evaluation, the state of speculation whenever it changes, and one
+    Finished at the end. Tokens of `prompt` that the target's cache already holds are not evaluated again. Whenever the
+    generator is suspended, the caches hold a prefix of prompt + emitted tokens: it may be closed at any yield.
+    `started` is the perf_counter() time from which the time to first token counts; now, if not given.
+
+    Raises ValueError for an empty prompt or one that leaves no room for a token.
+    """
+    started = time.perf_counter() if started is None else started
+    if not prompt:
+        raise ValueError("the prompt is empty")
+    if len(prompt) >= target.context_length:
+        raise ValueError(f"a prompt of {len(prompt)} tokens leaves no room in {target.context_length}")
+    loop = _Loop(target, source, list(prompt), sampler, controller, settings)
+    reused = min(common_prefix_length(target.tokens, prompt), len(prompt) - 1)
+    target.truncate(reused)
+    first_token_at: float | None = None
+
+    def finished(reason: FinishReason) -> Finished:
+        now = time.perf_counter()
+        shown_at = now if first_token_at is None else first_token_at
+        stats = loop.counter.summary(
+            prompt_tokens=len(prompt),
+            reused_prompt_tokens=reused,
+            time_to_first_token_seconds=shown_at - started,
+            decode_seconds=now - shown_at,
+            speculation=loop.state,
+        )
+        return Finished(reason, stats)
+
+    logits: Logits | None = None
+    while len(target.tokens) < len(prompt):
+        if cancelled():
+            yield finished(FinishReason.CANCELLED)
+            return
+        at = len(target.tokens)
+        chunk = prompt[at : at + min(PROMPT_CHUNK, target.batch_limit)]
+        before = time.perf_counter()
+        logits = target.evaluate(chunk, outputs=1 if at + len(chunk) == len(prompt) else 0)
+        loop.prompt_seconds = time.perf_counter() - before
+        loop.observe(chunk, logits)
+        yield PromptProgress(len(target.tokens), len(prompt), reused)
+    assert logits is not None
+    # The scores live until the next evaluation of the same model; the draft's prompt may be evaluated before they
+    # are used, and for a model drafting for itself that would be one.
+    logits = logits.copy()
+    loop.begin_drafting()
+    yield loop.state
+
+    steps = loop.first_step(logits)
+    while True:
+        for step in steps:
+            if first_token_at is None:
+                first_token_at = time.perf_counter()
+            yield step
+        if loop.finish is not None:
+            yield finished(loop.finish)
+            return
+        if cancelled():
+            for step in loop.release_all():
+                yield step
+            yield finished(FinishReason.CANCELLED)
+            return
+        state = loop.state
+        steps = loop.next_step()
+        if loop.state != state:
+            yield loop.state
+
+
+@dataclass(slots=True)
+class _Loop:
+    """One generation's state between two evaluations."""
+
+    target: LanguageModel
+    source: DraftSource | None
+    history: list[int]
+    """Prompt and emitted tokens. All but the newest are in the target's cache."""
+    sampler: Sampler
+    controller: DraftController
+    settings: DecodeSettings
+    counter: StepCounter = field(default_factory=StepCounter)
+    finish: FinishReason | None = None
+    prompt_seconds: float = 0.0
+    _decoder: TextDecoder = field(default_factory=TextDecoder)
+    _stops: StopStrings = field(init=False)
+    _held: list[Step] = field(default_factory=list)
+    """Steps whose text may end in the beginning of a stop string: not shown before that is known."""
+    _shown: int = 0
+    """Characters of the steps given out."""
+    _failure: str | None = None
+
+    def __post_init__(self) -> None:
+        self._stops = StopStrings(self.settings.stop)
+
+    @property
+    def state(self) -> SpeculationState:
+        if self._failure is not None:
+            return SpeculationState(False, self._failure)
+        if self.source is None:
+            return SpeculationState(False, "No draft source is in use.")
+        if self.source.blocked is not None:
+            return SpeculationState(False, self.source.blocked)
+        return self.controller.state
+
+    def begin_drafting(self) -> None:
+        if self.source is not None:
+            try:
+                self.source.begin(self.history, self.sampler)
+            except DraftSourceError as error:
+                self._drop_source(error)
+
+    def observe(self, tokens: Sequence[int], logits: Logits) -> None:
+        if self.source is not None:
+            self.source.observe(Evaluation(tuple(tokens), logits))
+
+    def first_step(self, logits: Logits) -> list[Step]:
+        """The prompt's own scores give the first token."""
+        return self._settle(EMPTY_DRAFT, self._judge(EMPTY_DRAFT, logits), 0.0, self.prompt_seconds)
+
+    def next_step(self) -> list[Step]:
+        before = time.perf_counter()
+        draft = self._propose(self._limit())
+        drafted = time.perf_counter()
+        batch = [self.history[-1], *draft.tokens]
+        logits = self.target.evaluate(batch, outputs=len(batch))
+        verification = self._judge(draft, logits)
+        self.observe(batch, logits)
+        verified = time.perf_counter()
+        return self._settle(draft, verification, drafted - before, verified - drafted)
+
+    def _limit(self) -> int:
+        """The longest draft that fits: the target's cache, one batch, and the tokens still wanted."""
+        room = self.target.context_length - len(self.target.tokens) - 1
+        bounds = [self.controller.next_length(), room, self.target.batch_limit - 1, self.target.output_limit - 1]
+        if self.settings.max_tokens is not None:
+            bounds.append(self.settings.max_tokens - self.counter.generated - 1)
+        return min(bounds)
+
+    def _propose(self, limit: int) -> Draft:
+        if self.source is None or limit < 1:
+            return EMPTY_DRAFT
+        try:
+            return self.source.propose(limit)
+        except DraftSourceError as error:
+            self._drop_source(error)
+            return EMPTY_DRAFT
+
+    def _drop_source(self, error: DraftSourceError) -> None:
+        self.source, self._failure = None, str(error)
+
+    def _judge(self, draft: Draft, logits: Logits) -> Verification:
+        def target_at(place: int) -> Distribution:
+            recent = self.sampler.recent(self.history, draft.tokens[:place])
+            return self.sampler.distribution(logits[place], recent)
+
+        return verify(self.settings.rule, draft, target_at, self.sampler, len(self.history))
+
+    def _settle(
+        self, draft: Draft, verification: Verification, draft_seconds: float, target_seconds: float
+    ) -> list[Step]:
+        """Cut both caches to what was emitted, end the generation where it ends, and give out what may be shown."""
+        vocabulary = self.target.vocabulary
+        ids = [*draft.tokens[: verification.accepted], verification.token]
+        tokens: list[Token] = []
+        stop_at: int | None = None
+        for place, token_id in enumerate(ids):
+            ends = vocabulary.ends_generation(token_id)
+            text = "" if ends else self._decoder.feed(vocabulary.piece(token_id))
+            tokens.append(self._token(token_id, text, draft, verification, place))
+            stop_at = self._stops.feed(text)
+            if ends or stop_at is not None:
+                self.finish = FinishReason.STOP
+                break
+        kept = len(tokens)
+        self.target.truncate(len(self.history) + min(kept, verification.accepted))
+        self.history += ids[:kept]
+        if self.source is not None:
+            try:
+                self.source.accept(ids[:kept])
+            except DraftSourceError as error:
+                self._drop_source(error)
+        left_over = tuple(
+            self._drafted(draft, verification, place)
+            for place in range(min(kept, verification.accepted), len(draft.tokens))
+        )
+        reached_the_end = kept == len(ids)
+        step = Step(
+            index=self.counter.steps,
+            emitted=tuple(tokens),
+            rejected=left_over if reached_the_end else (),
+            ignored=() if reached_the_end else left_over,
+            source=draft.source,
+            draft_seconds=draft_seconds,
+            target_seconds=target_seconds,
+            cache_length=len(self.target.tokens),
+        )
+        self.counter.add(step)
+        self.controller.observe(step)
+        self.finish = self.finish or self._limit_reached()
+        self._held.append(step)
+        return self._release(stop_at)
+
+    def _limit_reached(self) -> FinishReason | None:
+        if self.settings.max_tokens is not None and self.counter.generated >= self.settings.max_tokens:
+            return FinishReason.LENGTH
+        if len(self.target.tokens) >= self.target.context_length:
+            return FinishReason.CONTEXT_FULL
+        return None
+
+    def _token(self, token_id: int, text: str, draft: Draft, verification: Verification, place: int) -> Token:
+        choices = verification.distributions[place]
+        accepted = place < verification.accepted
+        if accepted:
+            origin = Origin.ACCEPTED
+        elif not draft.tokens:
+            origin = Origin.TARGET
+        else:
+            origin = Origin.BONUS if place == len(draft.tokens) else Origin.CORRECTED
+        return Token(
+            id=token_id,
+            text=text,
+            origin=origin,
+            source=draft.source if accepted else None,
+            probability=choices.probability(token_id),
+            draft_probability=draft.probability(place) if accepted else None,
+            alternatives=tuple(
+                Alternative(other, readable(self.target.vocabulary, other), probability)
+                for other, probability in choices.top(self.settings.alternatives)
+            ),
+        )
+
+    def _drafted(self, draft: Draft, verification: Verification, place: int) -> DraftedToken:
+        asked = place < len(verification.distributions)
+        token_id = draft.tokens[place]
+        return DraftedToken(
+            id=token_id,
+            text=readable(self.target.vocabulary, token_id),
+            probability=verification.distributions[place].probability(token_id) if asked else None,
+            draft_probability=draft.probability(place),
+        )
+
+    def _release(self, stop_at: int | None) -> list[Step]:
+        """The held steps that may be shown; all of them, cut at a stop string, once the generation has ended."""
+        if stop_at is not None:
+            self._cut(stop_at - self._shown)
+        if self.finish is not None:
+            return self.release_all()
+        pending = self._stops.pending
+        count = len(self._held)
+        while count and pending > 0:
+            count -= 1
+            pending -= sum(len(token.text) for token in self._held[count].emitted)
+        released, self._held = self._held[:count], self._held[count:]
+        self._shown += sum(len(token.text) for step in released for token in step.emitted)
+        return released
+
+    def release_all(self) -> list[Step]:
+        """Everything still held, as it is, with what is left of an unfinished character."""
+        if (rest := self._decoder.flush()) and self._held:
+            step = self._held[-1]
+            last = replace(step.emitted[-1], text=step.emitted[-1].text + rest)
+            self._held[-1] = replace(step, emitted=(*step.emitted[:-1], last))
+        released, self._held = self._held, []
+        return released
+
+    def _cut(self, length: int) -> None:
+        """Shorten the held steps' text to `length` characters. The tokens stay: they were generated."""
+        for index, step in enumerate(self._held):
+            shortened: list[Token] = []
+            for token in step.emitted:
+                shortened.append(replace(token, text=token.text[: max(length, 0)]))
+                length -= len(token.text)
+            self._held[index] = replace(step, emitted=tuple(shortened))
+
+
+def readable(vocabulary: Vocabulary, token: int) -> str:
+    """A token's text on its own, for showing it apart from the reply."""
+    return vocabulary.piece(token).decode("utf-8", errors="replace")

@@ -1,0 +1,82 @@
+"""A second, smaller language model as a draft source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from forespeak.speculation.draft import EMPTY_DRAFT, Draft, Evaluation
+from forespeak.speculation.language_model import LanguageModel, common_prefix_length
+from forespeak.speculation.sampling import Distribution, Sampler, Stream
+from forespeak.speculation.trace import Source
+from forespeak.speculation.verify import Rule
+
+
+class DraftModel:
+    """Drafts with a model whose token ids mean the same as the target's.
+
+    Its KV cache is kept from draft to draft: what was accepted stays, what was rejected is cut off, and only the
+    tokens it has not seen (one, or two after a fully accepted draft) are evaluated before the next proposal.
+
+    Under the coupled rule it guesses with the target's own noise; under the rejection rule it samples with noise of
+    its own. Ids that only the draft knows (padding of its embedding) are never proposed.
+    """
+
+    def __init__(
+        self, model: LanguageModel, target_vocabulary_size: int, rule: Rule, cancelled: Callable[[], bool]
+    ) -> None:
+        self._model = model
+        self._shared_size = min(target_vocabulary_size, model.vocabulary.size)
+        self._stream = Stream.TARGET if rule is Rule.COUPLED else Stream.DRAFT
+        self._cancelled = cancelled
+        self._tokens: list[int] = []
+        self._sampler: Sampler | None = None
+
+    @property
+    def blocked(self) -> str | None:
+        if len(self._tokens) >= self._model.context_length:
+            return f"The draft model's context of {self._model.context_length} tokens is full."
+        return None
+
+    def begin(self, tokens: Sequence[int], sampler: Sampler) -> None:
+        self._tokens = list(tokens)
+        self._sampler = sampler
+        self._model.truncate(min(common_prefix_length(self._model.tokens, tokens), len(tokens) - 1))
+        if self.blocked is None:
+            self._evaluate_up_to(len(tokens) - 1)
+
+    def observe(self, evaluation: Evaluation) -> None:
+        """Needs nothing of the target's insides."""
+
+    def propose(self, limit: int) -> Draft:
+        # The last drafted token is not evaluated here, so a draft of k tokens takes k - 1 places beyond the text's.
+        limit = min(limit, self._model.context_length - len(self._tokens) + 1)
+        if limit < 1 or self.blocked is not None or self._sampler is None:
+            return EMPTY_DRAFT
+        if len(self._tokens) - len(self._model.tokens) > self._model.batch_limit:
+            self._evaluate_up_to(len(self._tokens) - 1)
+            if self._cancelled():
+                return EMPTY_DRAFT
+        unseen = self._tokens[len(self._model.tokens) :]
+        drafted: list[int] = []
+        distributions: list[Distribution] = []
+        while True:
+            logits = self._model.evaluate(unseen, 1)[0, : self._shared_size]
+            choices = self._sampler.distribution(logits, self._sampler.recent(self._tokens, drafted))
+            token = self._sampler.choose(choices, len(self._tokens) + len(drafted), self._stream)
+            drafted.append(token)
+            distributions.append(choices)
+            if len(drafted) == limit or self._model.vocabulary.ends_generation(token):
+                return Draft(tuple(drafted), Source.DRAFT_MODEL, tuple(distributions))
+            unseen = [token]
+
+    def accept(self, tokens: Sequence[int]) -> None:
+        before = len(self._tokens)
+        self._tokens += tokens
+        held = self._model.tokens
+        agreed = common_prefix_length(held[before:], tokens) if len(held) > before else 0
+        self._model.truncate(min(len(held), before + agreed))
+
+    def _evaluate_up_to(self, length: int) -> None:
+        while len(self._model.tokens) < length and not self._cancelled():
+            start = len(self._model.tokens)
+            self._model.evaluate(self._tokens[start : min(length, start + self._model.batch_limit)], 0)

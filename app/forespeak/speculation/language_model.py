@@ -1,0 +1,74 @@
+"""What the heart needs of a model. Engines implement it; a scripted toy in the tests does too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Logits = NDArray[np.float32]
+"""Raw scores, shape (rows, vocabulary size)."""
+
+
+class Vocabulary(Protocol):
+    """Token ids and the bytes they stand for."""
+
+    @property
+    def size(self) -> int: ...
+
+    def piece(self, token: int) -> bytes:
+        """The bytes a token adds to the text; empty for control tokens. A character may be split over tokens."""
+        ...
+
+    def ends_generation(self, token: int) -> bool:
+        """Whether a reply ends at this token (end of sequence, end of turn, ...)."""
+        ...
+
+
+class LanguageModel(Protocol):
+    """A model with one growing sequence in its KV cache."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        """The tokens whose keys and values are in the cache now, in order."""
+        ...
+
+    @property
+    def context_length(self) -> int:
+        """The most tokens that the cache can hold."""
+        ...
+
+    @property
+    def batch_limit(self) -> int:
+        """The most tokens of one `evaluate`."""
+        ...
+
+    @property
+    def output_limit(self) -> int:
+        """The most rows of scores that one `evaluate` may return."""
+        ...
+
+    def evaluate(self, tokens: Sequence[int], outputs: int) -> Logits:
+        """Append `tokens` to the cache and return the scores that follow each of the last `outputs` of them.
+
+        The rows, shape (outputs, vocabulary size), stay valid until the next call. Raises ValueError if the tokens
+        are too many, too few or out of range; then nothing has changed.
+        """
+        ...
+
+    def truncate(self, length: int) -> None:
+        """Keep only the first `length` tokens in the cache."""
+        ...
+
+
+def common_prefix_length(a: Sequence[int], b: Sequence[int]) -> int:
+    """How many leading tokens two sequences share."""
+    for index, (x, y) in enumerate(zip(a, b, strict=False)):
+        if x != y:
+            return index
+    return min(len(a), len(b))

@@ -1,0 +1,19 @@
+# Read by CMake right after llama-cpp-python's own project() call, see pyproject.toml (CMAKE_ARGS).
+#
+# llama-cpp-python always compiles llama.cpp's `common` library and its HTTP stack, half of the whole build,
+# and never loads them. It forces the switch on in the cache; a plain variable of that name wins over the cache.
+set(LLAMA_BUILD_COMMON OFF)
+
+# libllama is some 150 small files that each parse the same large headers: compiled in groups, the headers are
+# parsed once per group. glm5-next.cpp repeats static helpers of deepseek4.cpp and has to stand alone.
+function(forespeak_group_sources)
+    set_source_files_properties(models/glm5-next.cpp TARGET_DIRECTORY llama PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    get_target_property(sources llama SOURCES)
+    foreach(source IN LISTS sources)
+        if(source MATCHES "\\.cpp$" AND NOT source MATCHES "models/")
+            set_source_files_properties(${source} TARGET_DIRECTORY llama PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+        endif()
+    endforeach()
+    set_target_properties(llama PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 20)
+endfunction()
+cmake_language(DEFER CALL forespeak_group_sources)

@@ -1,0 +1,1 @@
+"""Holds one CMake module for building llama-cpp-python; nothing here runs in the app."""
