@@ -1,0 +1,28 @@
+"""Where the program starts: the window, or with arguments the command line."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+
+
+def main() -> int:
+    """Returns the exit code: 0, 2 for what the user can mend, 1 for our bugs."""
+    # First of all, for the frozen app: its engine process starts here too.
+    multiprocessing.freeze_support()
+    # Imported here and not above: the engine process imports this module anew and needs neither.
+    if len(sys.argv) > 1:
+        from forespeak import cli
+
+        return cli.run(sys.argv[1:])
+    from forespeak.ui import app
+
+    problem = app.ui_problem()
+    if problem is not None:
+        print(problem, file=sys.stderr)
+        return 2
+    return app.run_window()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

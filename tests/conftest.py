@@ -1,0 +1,43 @@
+"""What every test stands on: no display, no network, and an app home that is gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+# Before anything imports Qt or our own folders; child processes inherit both.
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+_HOME = tempfile.mkdtemp(prefix="forespeak-tests-")
+os.environ["FORESPEAK_HOME"] = _HOME
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(_HOME, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_network() -> Iterator[None]:
+    """Sockets reach this machine only. (A child process is not held back by this.)"""
+
+    def is_here(address: Any) -> bool:
+        host = str(address[0]) if isinstance(address, tuple) else ""
+        return host in {"", "localhost", "::1"} or host.startswith("127.")
+
+    def guarded(connect: Callable[[socket.socket, Any], Any]) -> Callable[[socket.socket, Any], Any]:
+        def guard(sock: socket.socket, address: Any) -> Any:
+            if sock.family in {socket.AF_INET, socket.AF_INET6} and not is_here(address):
+                raise RuntimeError(f"a test reached for the network: {address!r}")
+            return connect(sock, address)
+
+        return guard
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded(socket.socket.connect))
+        patch.setattr(socket.socket, "connect_ex", guarded(socket.socket.connect_ex))
+        yield
