@@ -1,0 +1,180 @@
+"""Toy models for tests: their scores are a function of the tokens, and every contract of a real model is enforced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forespeak.speculation.language_model import Logits
+
+Row = NDArray[np.float32]
+Scores = Callable[[tuple[int, ...]], Row]
+"""The row of scores that follows a text, shape (vocabulary size,)."""
+
+
+class ScriptedVocabulary:
+    """Pieces given by the test; `ends` are the end-of-generation ids."""
+
+    def __init__(self, pieces: Sequence[bytes], ends: Collection[int] = ()) -> None:
+        self._pieces = tuple(pieces)
+        self._ends = frozenset(ends)
+
+    @property
+    def size(self) -> int:
+        return len(self._pieces)
+
+    def piece(self, token: int) -> bytes:
+        self._check(token)
+        return self._pieces[token]
+
+    def ends_generation(self, token: int) -> bool:
+        self._check(token)
+        return token in self._ends
+
+    def _check(self, token: int) -> None:
+        # A real engine's process dies of such an id.
+        if not 0 <= token < self.size:
+            raise ValueError(f"token {token} is not one of {self.size}")
+
+
+def letters(size: int, ends: Collection[int] = ()) -> ScriptedVocabulary:
+    """Token i is the i-th letter from "a"; past "z" come the code points behind it."""
+    return ScriptedVocabulary([chr(ord("a") + token).encode() for token in range(size)], ends)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """One call of `evaluate`: where its tokens begin in the text, the tokens, and how many rows were asked for."""
+
+    start: int
+    tokens: tuple[int, ...]
+    outputs: int
+
+
+class ScriptedModel:
+    """A language model made of a function. It records every evaluation in `evaluated`.
+
+    Rows that were handed out become NaN at the next evaluation, as a real engine would overwrite them. Without
+    `can_roll_back` a cut empties the cache, as recurrent models do.
+    """
+
+    def __init__(
+        self,
+        scores: Scores,
+        vocabulary: ScriptedVocabulary,
+        *,
+        context_length: int = 1000,
+        batch_limit: int = 1000,
+        output_limit: int = 1000,
+        can_roll_back: bool = True,
+    ) -> None:
+        self.scores = scores
+        self.evaluated: list[Evaluated] = []
+        self._can_roll_back = can_roll_back
+        self._vocabulary = vocabulary
+        self._context_length = context_length
+        self._batch_limit = batch_limit
+        self._output_limit = output_limit
+        self._tokens: list[int] = []
+        self._rows = np.zeros((0, vocabulary.size), dtype=np.float32)
+
+    @property
+    def vocabulary(self) -> ScriptedVocabulary:
+        return self._vocabulary
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        return tuple(self._tokens)
+
+    @property
+    def context_length(self) -> int:
+        return self._context_length
+
+    @property
+    def batch_limit(self) -> int:
+        return self._batch_limit
+
+    @property
+    def output_limit(self) -> int:
+        return self._output_limit
+
+    @property
+    def evaluated_count(self) -> int:
+        """Tokens evaluated so far, all calls together."""
+        return sum(len(call.tokens) for call in self.evaluated)
+
+    def evaluate(self, tokens: Sequence[int], outputs: int) -> Logits:
+        if not 1 <= len(tokens) <= self._batch_limit:
+            raise ValueError(f"{len(tokens)} tokens do not make a batch of 1 to {self._batch_limit}")
+        if not 0 <= outputs <= min(len(tokens), self._output_limit):
+            raise ValueError(f"{outputs} rows of {len(tokens)} tokens, at most {self._output_limit}")
+        if len(self._tokens) + len(tokens) > self._context_length:
+            raise ValueError(f"{len(self._tokens)} + {len(tokens)} tokens overflow {self._context_length}")
+        if not all(0 <= token < self._vocabulary.size for token in tokens):
+            raise ValueError(f"a token of {tokens} is not one of {self._vocabulary.size}")
+        self.evaluated.append(Evaluated(len(self._tokens), tuple(tokens), outputs))
+        self._tokens += tokens
+        self._rows.fill(np.nan)
+        self._rows = np.empty((outputs, self._vocabulary.size), dtype=np.float32)
+        end = len(self._tokens)
+        for row in range(outputs):
+            self._rows[row] = self.scores(tuple(self._tokens[: end - outputs + row + 1]))
+        return self._rows
+
+    def truncate(self, length: int) -> None:
+        if length < 0:
+            raise ValueError(f"{len(self._tokens)} tokens cannot be cut to {length}")
+        if length < len(self._tokens) and not self._can_roll_back:
+            length = 0
+        del self._tokens[length:]
+
+
+def random_scores(size: int, seed: int, *, order: int = 2, spread: float = 2.0) -> Scores:
+    """Normal scores of standard deviation `spread`, drawn anew for each different last `order` tokens."""
+    rows: dict[tuple[int, ...], Row] = {}
+
+    def scores(prefix: tuple[int, ...]) -> Row:
+        key = prefix[-order:]
+        if key not in rows:
+            generator = np.random.default_rng([seed, len(key), *key])
+            rows[key] = (generator.standard_normal(size) * spread).astype(np.float32)
+        return rows[key]
+
+    return scores
+
+
+def blended(first: Scores, second: Scores, weight: float) -> Scores:
+    """`weight` of the first's scores and the rest of the second's: a draft that overlaps with its target in part."""
+
+    def scores(prefix: tuple[int, ...]) -> Row:
+        return (weight * first(prefix) + (1.0 - weight) * second(prefix)).astype(np.float32)
+
+    return scores
+
+
+def agreeing(target: Scores, probability: float, seed: int, *, order: int = 3) -> Scores:
+    """The target's very scores after a fraction `probability` of all texts, and their mirror image after the others."""
+    draws: dict[tuple[int, ...], bool] = {}
+
+    def scores(prefix: tuple[int, ...]) -> Row:
+        key = prefix[-order:]
+        if key not in draws:
+            draws[key] = np.random.default_rng([seed, len(key), *key]).random() < probability
+        return target(prefix) if draws[key] else -target(prefix)
+
+    return scores
+
+
+def reciting(reply: Sequence[int], start: int, size: int, *, then: int = 0) -> Scores:
+    """The model that says `reply` after a prompt of `start` tokens, and `then` ever after, almost surely."""
+
+    def scores(prefix: tuple[int, ...]) -> Row:
+        place = len(prefix) - start
+        row = np.full(size, -20.0, dtype=np.float32)
+        row[reply[place] if 0 <= place < len(reply) else then] = 20.0
+        return row
+
+    return scores
