@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from forespeak.speculation.text import StopStrings, TextDecoder
 
 def cut_at(data: bytes, borders: list[int]) -> list[bytes]:
     places = sorted({0, len(data), *(border % (len(data) + 1) for border in borders)})
-    return [data[a:b] for a, b in zip(places, places[1:], strict=False)]
+    return [data[a:b] for a, b in itertools.pairwise(places)]
 
 
 @given(st.binary(max_size=40), st.lists(st.integers(0, 40), max_size=40))

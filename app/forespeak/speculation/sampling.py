@@ -97,9 +97,9 @@ def distribution(logits: NDArray[np.float32], settings: SamplingSettings, recent
         logits = penalised(logits, settings, recent)
     best = float(logits.max())
     if settings.temperature == 0.0:
-        ids = np.flatnonzero(logits > best - NEGLIGIBLE_NATS)
+        ids = np.flatnonzero(logits >= best - NEGLIGIBLE_NATS)
         return Distribution(ids, _log_softmax(logits[ids].astype(np.float64)), greedy=True)
-    ids = np.flatnonzero(logits > best - NEGLIGIBLE_NATS * max(1.0, settings.temperature))
+    ids = np.flatnonzero(logits >= best - NEGLIGIBLE_NATS * max(1.0, settings.temperature))
     scores = logits[ids].astype(np.float64)
     if 0 < settings.top_k < ids.size:
         # Ties with the k-th stay in: membership must not depend on the order in which a sort met them.
@@ -113,7 +113,9 @@ def distribution(logits: NDArray[np.float32], settings: SamplingSettings, recent
     if settings.min_p > 0.0:
         keep = scores >= best + math.log(settings.min_p)
         ids, scores = ids[keep], scores[keep]
-    return Distribution(ids, _log_softmax(scores / settings.temperature))
+    # A temperature near zero may send the differences to -inf: a probability of zero, and meant so.
+    with np.errstate(over="ignore"):
+        return Distribution(ids, _log_softmax((scores - best) / settings.temperature))
 
 
 def penalised(logits: NDArray[np.float32], settings: SamplingSettings, recent: Sequence[int]) -> NDArray[np.float32]:
@@ -161,7 +163,8 @@ def uniform_noise(seed: int, stream: Stream, position: int, ids: NDArray[np.int6
     key = np.array([(seed + int(stream) * _GOLDEN) & _MASK], dtype=np.uint64)
     key = _mix(_mix(key) + _U64((position + 1) * _GOLDEN & _MASK))
     bits = _mix(_mix(key + ids.astype(np.uint64) * _U64(_GOLDEN)) ^ key)
-    return ((bits >> _U64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    # 52 bits: with one more, the half would round the largest number up to 1.
+    return ((bits >> _U64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
 @dataclass(frozen=True, slots=True)
