@@ -1,0 +1,1 @@
+"""Which draft model suits which target."""
