@@ -24,9 +24,6 @@ from forespeak.speculation.trace import (
 )
 from forespeak.speculation.verify import Rule, Verification, verify
 
-PROMPT_CHUNK = 512
-"""Tokens of one prompt evaluation: a cancel waits for one of these at the most."""
-
 
 @dataclass(frozen=True, slots=True)
 class PromptProgress:
@@ -75,7 +72,7 @@ def generate(
     generator is suspended, the caches hold a prefix of prompt + emitted tokens: it may be closed at any yield.
     `started` is the perf_counter() time from which the time to first token counts; now, if not given.
 
-    Raises ValueError for an empty prompt or one that leaves no room for a token.
+    Raises ValueError for an empty prompt or one that leaves no room for a token, EvaluationError if the target fails.
     """
     started = time.perf_counter() if started is None else started
     if not prompt:
@@ -83,8 +80,8 @@ def generate(
     if len(prompt) >= target.context_length:
         raise ValueError(f"a prompt of {len(prompt)} tokens leaves no room in {target.context_length}")
     loop = _Loop(target, source, list(prompt), sampler, controller, settings)
-    reused = min(common_prefix_length(target.tokens, prompt), len(prompt) - 1)
-    target.truncate(reused)
+    target.truncate(min(common_prefix_length(target.tokens, prompt), len(prompt) - 1))
+    reused = len(target.tokens)
     first_token_at: float | None = None
 
     def finished(reason: FinishReason) -> Finished:
@@ -105,7 +102,7 @@ def generate(
             yield finished(FinishReason.CANCELLED)
             return
         at = len(target.tokens)
-        chunk = prompt[at : at + min(PROMPT_CHUNK, target.batch_limit)]
+        chunk = prompt[at : at + target.batch_limit]
         before = time.perf_counter()
         logits = target.evaluate(chunk, outputs=1 if at + len(chunk) == len(prompt) else 0)
         loop.prompt_seconds = time.perf_counter() - before

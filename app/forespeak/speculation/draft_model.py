@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from forespeak.speculation.draft import EMPTY_DRAFT, Draft, Evaluation
-from forespeak.speculation.language_model import LanguageModel, common_prefix_length
+from forespeak.speculation.draft import EMPTY_DRAFT, Draft, DraftSourceError, Evaluation
+from forespeak.speculation.language_model import EvaluationError, LanguageModel, Logits, common_prefix_length
 from forespeak.speculation.sampling import Distribution, Sampler, Stream
 from forespeak.speculation.trace import Source
 from forespeak.speculation.verify import Rule
@@ -60,7 +60,7 @@ class DraftModel:
         drafted: list[int] = []
         distributions: list[Distribution] = []
         while True:
-            logits = self._model.evaluate(unseen, 1)[0, : self._shared_size]
+            logits = self._evaluate(unseen, 1)[0, : self._shared_size]
             choices = self._sampler.distribution(logits, self._sampler.recent(self._tokens, drafted))
             token = self._sampler.choose(choices, len(self._tokens) + len(drafted), self._stream)
             drafted.append(token)
@@ -74,9 +74,16 @@ class DraftModel:
         self._tokens += tokens
         held = self._model.tokens
         agreed = common_prefix_length(held[before:], tokens) if len(held) > before else 0
-        self._model.truncate(min(len(held), before + agreed))
+        # One token stays to be evaluated: its scores are the next proposal's first.
+        self._model.truncate(min(len(held), before + agreed, len(self._tokens) - 1))
 
     def _evaluate_up_to(self, length: int) -> None:
         while len(self._model.tokens) < length and not self._cancelled():
             start = len(self._model.tokens)
-            self._model.evaluate(self._tokens[start : min(length, start + self._model.batch_limit)], 0)
+            self._evaluate(self._tokens[start : min(length, start + self._model.batch_limit)], 0)
+
+    def _evaluate(self, tokens: Sequence[int], outputs: int) -> Logits:
+        try:
+            return self._model.evaluate(tokens, outputs)
+        except EvaluationError as error:
+            raise DraftSourceError(f"The draft model failed ({error}); the target goes on without it.") from error

@@ -12,6 +12,10 @@ Logits = NDArray[np.float32]
 """Raw scores, shape (rows, vocabulary size)."""
 
 
+class EvaluationError(Exception):
+    """The engine could not evaluate; the text says what it said. What is in the cache is what `tokens` tells."""
+
+
 class Vocabulary(Protocol):
     """Token ids and the bytes they stand for."""
 
@@ -45,7 +49,7 @@ class LanguageModel(Protocol):
 
     @property
     def batch_limit(self) -> int:
-        """The most tokens of one `evaluate`."""
+        """The most tokens of one `evaluate`, and so what a cancel may have to wait for."""
         ...
 
     @property
@@ -57,12 +61,12 @@ class LanguageModel(Protocol):
         """Append `tokens` to the cache and return the scores that follow each of the last `outputs` of them.
 
         The rows, shape (outputs, vocabulary size), stay valid until the next call. Raises ValueError if the tokens
-        are too many, too few or out of range; then nothing has changed.
+        are too many, too few or out of range, and then nothing has changed; EvaluationError if the engine fails.
         """
         ...
 
     def truncate(self, length: int) -> None:
-        """Keep only the first `length` tokens in the cache."""
+        """Keep at most the first `length` tokens in the cache: fewer, down to none, if it cannot be cut there."""
         ...
 
 

@@ -4,6 +4,14 @@
 # and never loads them. It forces the switch on in the cache; a plain variable of that name wins over the cache.
 set(LLAMA_BUILD_COMMON OFF)
 
+# GCC before 14 drops the stores that fill AMX's tile configuration (its bug 114098), and the first batch of a quantised
+# model then faults on server processors that have AMX.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14
+        AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 11 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    string(APPEND CMAKE_C_FLAGS " -mno-amx-tile -mno-amx-int8 -mno-amx-bf16")
+    string(APPEND CMAKE_CXX_FLAGS " -mno-amx-tile -mno-amx-int8 -mno-amx-bf16")
+endif()
+
 # libllama is some 150 small files that each parse the same large headers: compiled in groups, the headers are
 # parsed once per group. glm5-next.cpp repeats static helpers of deepseek4.cpp and has to stand alone.
 function(forespeak_group_sources)

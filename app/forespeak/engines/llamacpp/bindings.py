@@ -1,0 +1,321 @@
+"""Every ctypes detail of llama.cpp, and nothing else: handles, batches, buffers, logs.
+
+llama-cpp-python is pinned exactly; the functions used here are those of its low-level API, which follows llama.h.
+Import this module late: it maps the native libraries. What aborts the process natively (a batch over n_batch, a token
+id out of range, too many outputs) is checked by the callers in `model`, before it gets here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# ggml's OpenMP threads spin while they wait for each other, by default for so long that one busy core beside them
+# brings decoding to a crawl. libgomp reads this when it is loaded, so it has to be set before llama_cpp is imported.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+# A native abort would otherwise start a debugger to print a backtrace.
+os.environ.setdefault("GGML_NO_BACKTRACE", "1")
+
+import llama_cpp.llama_cpp as llama
+
+_F32, _F16 = 0, 1
+_FLASH_ATTENTION_AUTO, _FLASH_ATTENTION_OFF = -1, 0
+_FILE_TYPE_ALL_F32 = 0
+_LOG_ERROR, _LOG_CONTINUED = 4, 5
+_DEVICE_TYPES = {0: "CPU", 1: "GPU", 2: "integrated GPU", 3: "accelerator"}
+
+
+class NativeError(Exception):
+    """llama.cpp refused or failed; the text is its own last word on it, or ours."""
+
+
+class _Log:
+    """llama.cpp's log: errors are kept as reasons, everything goes to stderr (the engine process's log file)."""
+
+    def __init__(self) -> None:
+        self._errors: deque[str] = deque(maxlen=8)
+        self._level = 0
+        self.listener: Callable[[str], None] | None = None
+        # Referenced for ever: llama.cpp keeps the bare pointer.
+        self._callback = llama.llama_log_callback(self._receive)
+        llama.llama_log_set(self._callback, ctypes.c_void_p(0))
+
+    def _receive(self, level: int, text: bytes, _: object) -> None:
+        line = text.decode("utf-8", errors="replace")
+        self._level = self._level if level == _LOG_CONTINUED else level
+        if self._level == _LOG_ERROR and line.strip():
+            self._errors.append(line.strip())
+        if self.listener is not None:
+            self.listener(line)
+        elif self._level >= 3 and os.environ.get("FORESPEAK_ENGINE_LOG"):
+            sys.stderr.write(line)
+
+    def clear(self) -> None:
+        self._errors.clear()
+
+    def reason(self, otherwise: str) -> str:
+        return self._errors[0] if self._errors else otherwise
+
+
+def _start() -> _Log:
+    log = _Log()
+    # A build with loadable backends has none registered yet; a plain one has them compiled in.
+    library = llama._lib
+    if library.ggml_backend_reg_count() == 0:
+        load_all = library.ggml_backend_load_all_from_path
+        load_all.argtypes = [ctypes.c_char_p]
+        load_all(str(llama._base_path).encode())
+    llama.llama_backend_init()
+    return log
+
+
+_log = _start()
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device that llama.cpp can compute on. Memory in bytes, as the driver tells it."""
+
+    name: str
+    description: str
+    kind: str
+    free_bytes: int
+    total_bytes: int
+
+
+def devices() -> list[Device]:
+    library = llama._lib
+    count = library.ggml_backend_dev_count
+    count.restype = ctypes.c_size_t
+    get = library.ggml_backend_dev_get
+    get.argtypes, get.restype = [ctypes.c_size_t], ctypes.c_void_p
+    found = []
+    for index in range(count()):
+        handle = ctypes.c_void_p(get(index))
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        library.ggml_backend_dev_memory(handle, ctypes.byref(free), ctypes.byref(total))
+        kind = _DEVICE_TYPES.get(library.ggml_backend_dev_type(handle), "other")
+        name, description = (
+            _device_text(function, handle) for function in ("ggml_backend_dev_name", "ggml_backend_dev_description")
+        )
+        found.append(Device(name, description, kind, free.value, total.value))
+    return found
+
+
+def _device_text(function: str, handle: ctypes.c_void_p) -> str:
+    call = getattr(llama._lib, function)
+    call.argtypes, call.restype = [ctypes.c_void_p], ctypes.c_char_p
+    text: bytes | None = call(handle)
+    return (text or b"").decode("utf-8", errors="replace")
+
+
+def version() -> str:
+    """llama.cpp's own version."""
+    text: bytes = llama.llama_version()
+    return text.decode()
+
+
+def system_info() -> str:
+    """The instruction sets and libraries that this build uses, in llama.cpp's words."""
+    text: bytes = llama.llama_print_system_info()
+    return text.decode("utf-8", errors="replace")
+
+
+class NativeVocabulary:
+    """Token ids, their bytes, and the tokenizer. Belongs to a model and dies with it."""
+
+    def __init__(self, handle: object) -> None:
+        self._handle = handle
+        self.size: int = llama.llama_vocab_n_tokens(handle)
+        self.bos: int = llama.llama_vocab_bos(handle)
+        self.eos: int = llama.llama_vocab_eos(handle)
+        self.adds_bos: bool = llama.llama_vocab_get_add_bos(handle)
+        self._pieces = [self._piece(token) for token in range(self.size)]
+        self._ends = frozenset(token for token in range(self.size) if llama.llama_vocab_is_eog(handle, token))
+
+    def piece(self, token: int) -> bytes:
+        return self._pieces[token]
+
+    def ends_generation(self, token: int) -> bool:
+        return token in self._ends
+
+    def text(self, token: int) -> str:
+        """The token's name in the vocabulary, control tokens included; empty for none (-1)."""
+        if not 0 <= token < self.size:
+            return ""
+        return self._piece(token, special=True).decode("utf-8", errors="replace")
+
+    def tokenize(self, text: str) -> list[int]:
+        """Token ids of a text in which control tokens are written out. No BOS is added."""
+        raw = text.encode("utf-8")
+        capacity = len(raw) + 8
+        while True:
+            buffer = (llama.llama_token * capacity)()
+            count = llama.llama_tokenize(self._handle, raw, len(raw), buffer, capacity, False, True)
+            if count >= 0:
+                return list(buffer[:count])
+            capacity = -count
+
+    def _piece(self, token: int, special: bool = False) -> bytes:
+        buffer = ctypes.create_string_buffer(64)
+        size = llama.llama_token_to_piece(self._handle, token, buffer, len(buffer), 0, special)
+        if size < 0:
+            buffer = ctypes.create_string_buffer(-size)
+            size = llama.llama_token_to_piece(self._handle, token, buffer, len(buffer), 0, special)
+        return buffer.raw[:size]
+
+
+class NativeModel:
+    """Weights and vocabulary of one GGUF file.
+
+    `progress` is told fractions from 0 to 1 and cancels by returning False. Raises NativeError, also when cancelled.
+    """
+
+    def __init__(self, path: Path, gpu_layers: int, progress: Callable[[float], bool]) -> None:
+        def report(fraction: float, _: object) -> bool:
+            try:
+                return progress(fraction)
+            except BaseException:  # noqa: BLE001 -- an exception must not cross the C frames; false ends the load
+                return False
+
+        params = llama.llama_model_default_params()
+        params.n_gpu_layers = gpu_layers
+        params.progress_callback = llama.llama_progress_callback(report)
+        _log.clear()
+        self._handle: Any = llama.llama_model_load_from_file(os.fsencode(path), params)
+        if not self._handle:
+            raise NativeError(_log.reason("llama.cpp could not load the file"))
+        self.vocabulary = NativeVocabulary(llama.llama_model_get_vocab(self._handle))
+        self.parameters: int = llama.llama_model_n_params(self._handle)
+        self.size_bytes: int = llama.llama_model_size(self._handle)
+        self.trained_context_length: int = llama.llama_model_n_ctx_train(self._handle)
+        self.can_roll_back: bool = not (
+            llama.llama_model_is_recurrent(self._handle) or llama.llama_model_is_hybrid(self._handle)
+        )
+        self.has_decoder: bool = llama.llama_model_has_decoder(self._handle)
+        self.description = self._description()
+
+    @property
+    def chat_template(self) -> str | None:
+        raw = llama.llama_model_chat_template(self._handle, None)
+        return raw.decode("utf-8", errors="replace") if raw else None
+
+    def metadata(self, key: str) -> str | None:
+        buffer = ctypes.create_string_buffer(1024)
+        size = llama.llama_model_meta_val_str(self._handle, key.encode(), buffer, len(buffer))
+        return buffer.value.decode("utf-8", errors="replace") if size >= 0 else None
+
+    def close(self) -> None:
+        """Free the weights. Every context of this model must be closed before."""
+        if self._handle:
+            llama.llama_model_free(self._handle)
+            self._handle = None
+
+    def _description(self) -> str:
+        buffer = ctypes.create_string_buffer(256)
+        llama.llama_model_desc(self._handle, buffer, len(buffer))
+        return buffer.value.decode("utf-8", errors="replace")
+
+
+class NativeContext:
+    """One sequence's KV cache over a model, with its batch buffers.
+
+    `reproducible`: F32 cache and no flash attention, so that a row of scores does not depend on the batch it was
+    evaluated in. Raises NativeError if llama.cpp cannot make the context (usually for lack of memory).
+    """
+
+    def __init__(
+        self, model: NativeModel, *, length: int, batch: int, outputs: int, threads: int, reproducible: bool
+    ) -> None:
+        params = llama.llama_context_default_params()
+        params.n_ctx = length
+        params.n_batch = params.n_ubatch = batch
+        params.n_outputs_max = outputs
+        params.n_threads = params.n_threads_batch = threads
+        params.no_perf = True
+        params.type_k = params.type_v = _F32 if reproducible else _F16
+        params.flash_attn_type = _FLASH_ATTENTION_OFF if reproducible else _FLASH_ATTENTION_AUTO
+        _log.clear()
+        self._handle: Any = llama.llama_init_from_model(model._handle, params)
+        if not self._handle:
+            raise NativeError(_log.reason("llama.cpp could not make a context"))
+        self._memory = llama.llama_get_memory(self._handle)
+        self.length: int = llama.llama_n_ctx(self._handle)
+        self.batch: int = min(batch, llama.llama_n_batch(self._handle), llama.llama_n_ubatch(self._handle))
+        self._vocabulary_size = model.vocabulary.size
+        self._tokens = np.zeros(batch, dtype=np.int32)
+        self._positions = np.zeros(batch, dtype=np.int32)
+        self._outputs = np.zeros(batch, dtype=np.int8)
+        self._sequence_counts = np.ones(batch, dtype=np.int32)
+        self._sequence_zero = np.zeros(1, dtype=np.int32)
+        self._sequences = np.full(batch, self._sequence_zero.ctypes.data, dtype=np.uint64)
+        self._batch = llama.llama_batch()
+        for name, array in (
+            ("token", self._tokens),
+            ("pos", self._positions),
+            ("n_seq_id", self._sequence_counts),
+            ("seq_id", self._sequences),
+            ("logits", self._outputs),
+        ):
+            field_type = dict(llama.llama_batch._fields_)[name]
+            setattr(self._batch, name, ctypes.cast(array.ctypes.data, field_type))
+
+    def decode(self, tokens: Sequence[int], start: int, outputs: int) -> NDArray[np.float32]:
+        """Evaluate `tokens` at positions `start`...; the scores behind the last `outputs` of them.
+
+        Shape (outputs, vocabulary size), a view that is valid until the next call. Raises NativeError.
+        """
+        count = len(tokens)
+        self._tokens[:count] = tokens
+        self._positions[:count] = np.arange(start, start + count, dtype=np.int32)
+        self._outputs[:count] = 0
+        self._outputs[count - outputs : count] = 1
+        self._batch.n_tokens = count
+        _log.clear()
+        status = llama.llama_decode(self._handle, self._batch)
+        if status != 0:
+            why = "no room in the KV cache" if status == 1 else f"llama_decode returned {status}"
+            raise NativeError(_log.reason(why))
+        if outputs == 0:
+            llama.llama_synchronize(self._handle)
+            return np.empty((0, self._vocabulary_size), dtype=np.float32)
+        # This call waits for the device, so time taken around `decode` is the evaluation's.
+        scores = llama.llama_get_logits(self._handle)
+        return np.ctypeslib.as_array(scores, shape=(outputs, self._vocabulary_size))
+
+    def remove_from(self, position: int) -> bool:
+        """Forget everything from `position` on; False if this kind of cache cannot."""
+        return bool(llama.llama_memory_seq_rm(self._memory, 0, position, -1))
+
+    def clear(self) -> None:
+        llama.llama_memory_clear(self._memory, True)
+
+    def close(self) -> None:
+        if self._handle:
+            llama.llama_free(self._handle)
+            self._handle = None
+
+
+def convert_to_f32(source: Path, destination: Path, threads: int, listener: Callable[[str], None]) -> None:
+    """Write `source` anew with all weights in F32. `listener` is told llama.cpp's log lines. Raises NativeError."""
+    params = llama.llama_model_quantize_default_params()
+    params.ftype = _FILE_TYPE_ALL_F32
+    params.nthread = threads
+    params.allow_requantize = True
+    _log.clear()
+    _log.listener = listener
+    try:
+        status = llama.llama_model_quantize(os.fsencode(source), os.fsencode(destination), ctypes.byref(params))
+    finally:
+        _log.listener = None
+    if status != 0:
+        raise NativeError(_log.reason(f"llama_model_quantize returned {status}"))

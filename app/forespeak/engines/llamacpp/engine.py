@@ -1,0 +1,325 @@
+"""A loaded pair in this process: the Engine protocol over llama.cpp."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psutil
+
+from forespeak.engines.engine import (
+    DEFAULT_CONTEXT_LENGTH,
+    ConversionRequest,
+    Converted,
+    GenerationRequest,
+    Loaded,
+    LoadRequest,
+    ModelSummary,
+    Notice,
+    PairCheck,
+    Progress,
+)
+from forespeak.engines.llamacpp import bindings
+from forespeak.engines.llamacpp.chat_template import ChatTemplate, RenderedPrompt
+from forespeak.engines.llamacpp.model import LlamaModel
+from forespeak.errors import UserFacingError
+from forespeak.speculation.controller import FixedDraftLength
+from forespeak.speculation.decode import DecodeSettings, Event, Finished, generate
+from forespeak.speculation.draft import DraftSource
+from forespeak.speculation.draft_model import DraftModel
+from forespeak.speculation.language_model import EvaluationError
+from forespeak.speculation.ngram import PromptLookup
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.trace import Source, Step
+
+if sys.platform != "win32":
+    import resource
+
+MAX_DRAFT_LENGTH = 32
+"""Scores are wanted for each drafted token and one more; the buffers for them are made when the context is."""
+
+_CPU_BATCH, _GPU_BATCH = 128, 512
+"""Tokens of one evaluation of a prompt. A stop waits for one of these; larger ones gain little on a CPU."""
+
+ProgressListener = Callable[[Progress], None]
+
+
+@dataclass(slots=True)
+class _Reply:
+    """The last generation: its prompt's and its own text, and the tokens they were.
+
+    The next prompt usually begins with this text. Its tokens are then taken from here, because a tokenizer need not
+    cut a sampled text into the tokens that it was sampled in, and the cache holds those.
+    """
+
+    text: str
+    tokens: list[int]
+
+
+class LlamaEngine:
+    """Loads a target and a draft and generates with them. Blocking; one call at a time."""
+
+    def __init__(self, pair_check: PairCheck) -> None:
+        self._pair_check = pair_check
+        self._request: LoadRequest | None = None
+        self._target: LlamaModel | None = None
+        self._draft: LlamaModel | None = None
+        self._draft_problem: str | None = None
+        self._template: ChatTemplate | None = None
+        self._lookup = PromptLookup()
+        self._last_reply: _Reply | None = None
+
+    def load(self, request: LoadRequest, progress: ProgressListener, cancelled: Callable[[], bool]) -> Loaded | None:
+        """Load a pair in place of the former one; a target that stays the same stays loaded. None if cancelled."""
+        if self._request is None or replace(request, draft=self._request.draft) != self._request:
+            self.close()
+            share = 0.8 if request.draft else 1.0
+            self._target = self._load_model(request, request.target, 0.0, share, progress, cancelled)
+            if self._target is None:
+                return None
+            vocabulary = self._target.vocabulary
+            self._template = ChatTemplate(
+                self._target.native.chat_template, vocabulary.text(vocabulary.bos), vocabulary.text(vocabulary.eos)
+            )
+        assert self._target is not None
+        if self._request is None or self._request.draft != request.draft or self._draft is None:
+            self._load_draft(request, self._target, progress, cancelled)
+        self._request = request
+        if cancelled():
+            self.close()
+            return None
+        return Loaded(
+            target=_summary(request.target, self._target),
+            draft=_summary(request.draft, self._draft) if request.draft and self._draft else None,
+            draft_problem=self._draft_problem,
+            template_problem=self._template.problem if self._template else None,
+            devices=tuple(device.description for device in bindings.devices()),
+            threads=_threads(request),
+        )
+
+    def generate(self, request: GenerationRequest, cancelled: Callable[[], bool]) -> Iterator[Notice | Event]:
+        started = time.perf_counter()
+        if self._target is None or self._template is None:
+            raise UserFacingError("No model is loaded.", "", "Choose a target model first.")
+        rendered = self._template.render(request.messages)
+        if rendered.notice:
+            yield Notice(rendered.notice)
+        prompt = self._tokens_of(rendered, self._target)
+        room = self._target.context_length
+        if len(prompt) >= room:
+            raise UserFacingError(
+                f"The conversation is too long: {len(prompt):,} tokens do not fit into the context of {room:,}.",
+                "The model can only read what fits into its context.",
+                "Shorten the message, start a new chat, or choose a longer context in the settings.",
+            )
+        source = self._source(request, self._target, cancelled)
+        events = generate(
+            self._target,
+            source,
+            prompt,
+            Sampler(request.sampling),
+            FixedDraftLength(min(request.draft_length, MAX_DRAFT_LENGTH)),
+            DecodeSettings(
+                rule=request.rule,
+                max_tokens=request.max_tokens,
+                stop=(*request.stop, *rendered.stop),
+                alternatives=request.alternatives,
+            ),
+            cancelled,
+            started,
+        )
+        reply_text, reply_tokens = "", list(prompt)
+        try:
+            for event in events:
+                if isinstance(event, Step):
+                    reply_text += "".join(token.text for token in event.emitted)
+                    reply_tokens += [token.id for token in event.emitted]
+                yield _with_memory(event) if isinstance(event, Finished) else event
+        except EvaluationError as error:
+            raise UserFacingError(
+                "The target model failed in the middle of the reply.",
+                f"llama.cpp says: {error}.",
+                "Try again; if it happens again, load the model with a shorter context or fewer GPU layers.",
+            ) from error
+        finally:
+            while reply_tokens and self._target.vocabulary.ends_generation(reply_tokens[-1]):
+                reply_tokens.pop()
+            self._last_reply = _Reply(rendered.text + reply_text, reply_tokens)
+
+    def convert(
+        self, request: ConversionRequest, progress: ProgressListener, cancelled: Callable[[], bool]
+    ) -> Converted | None:
+        """Write a model anew in F32: into a `.part` file first, renamed when it is complete. None if cancelled.
+
+        Raises UserFacingError. llama.cpp cannot be stopped in the middle; a cancel takes effect at the end.
+        """
+        part = request.destination.with_name(request.destination.name + ".part")
+        tensors = _TensorLines(lambda fraction: progress(Progress(fraction, "Unpacking the model")))
+        try:
+            request.destination.parent.mkdir(parents=True, exist_ok=True)
+            bindings.convert_to_f32(request.source, part, _physical_cores(), tensors.feed)
+            if cancelled():
+                part.unlink(missing_ok=True)
+                return None
+            with part.open("rb+") as file:
+                os.fsync(file.fileno())
+            part.replace(request.destination)
+        except (OSError, bindings.NativeError) as error:
+            part.unlink(missing_ok=True)
+            raise UserFacingError(
+                f"The model could not be unpacked to {request.destination}.",
+                f"The system says: {error}.",
+                "Check that the disk has room and that the folder may be written to, then try again.",
+            ) from error
+        return Converted(request.destination)
+
+    def close(self) -> None:
+        for model in (self._draft, self._target):
+            if model is not None:
+                model.close()
+        self._draft = self._target = self._template = self._request = self._last_reply = None
+        self._draft_problem = None
+
+    def _load_draft(
+        self, request: LoadRequest, target: LlamaModel, progress: ProgressListener, cancelled: Callable[[], bool]
+    ) -> None:
+        """A draft that cannot serve leaves the target as it is, and a reason."""
+        if self._draft is not None:
+            self._draft.close()
+        self._draft, self._draft_problem = None, None
+        if request.draft is None:
+            return
+        if not target.native.can_roll_back:
+            self._draft_problem = "This target's cache cannot be rolled back, so drafts cannot be checked with it."
+            return
+        try:
+            self._draft_problem = self._pair_check(request.target, request.draft)
+            if self._draft_problem is None:
+                self._draft = self._load_model(request, request.draft, 0.8, 0.2, progress, cancelled)
+        except UserFacingError as error:
+            self._draft_problem = str(error)
+
+    def _load_model(
+        self,
+        request: LoadRequest,
+        path: Path,
+        start: float,
+        share: float,
+        progress: ProgressListener,
+        cancelled: Callable[[], bool],
+    ) -> LlamaModel | None:
+        def report(fraction: float) -> bool:
+            progress(Progress(start + share * fraction, f"Loading {path.stem}"))
+            return not cancelled()
+
+        if not path.is_file():
+            raise UserFacingError(
+                f"There is no model file at {path}.", "It may have been moved or deleted.", "Choose another one."
+            )
+        native: bindings.NativeModel | None = None
+        try:
+            native = bindings.NativeModel(path, request.gpu_layers, report)
+            if not native.has_decoder:
+                raise bindings.NativeError("the model does not generate text")
+            context = self._make_context(native, request)
+        except bindings.NativeError as error:
+            if native is not None:
+                native.close()
+            if cancelled():
+                return None
+            raise UserFacingError(
+                f"{path.name} could not be loaded.",
+                f"llama.cpp says: {error}.",
+                "The file may be damaged, of a kind that this version does not know, or too large for the memory.",
+            ) from error
+        return LlamaModel(native, context, MAX_DRAFT_LENGTH + 1)
+
+    @staticmethod
+    def _make_context(native: bindings.NativeModel, request: LoadRequest) -> bindings.NativeContext:
+        length = request.context_length or min(native.trained_context_length, DEFAULT_CONTEXT_LENGTH)
+        on_gpu = request.gpu_layers != 0 and any("GPU" in device.kind for device in bindings.devices())
+        return bindings.NativeContext(
+            native,
+            length=length,
+            batch=_GPU_BATCH if on_gpu else _CPU_BATCH,
+            outputs=MAX_DRAFT_LENGTH + 1,
+            threads=_threads(request),
+            reproducible=request.reproducible,
+        )
+
+    def _source(
+        self, request: GenerationRequest, target: LlamaModel, cancelled: Callable[[], bool]
+    ) -> DraftSource | None:
+        if request.source is None or not target.native.can_roll_back:
+            return None
+        if request.source is Source.PROMPT_LOOKUP:
+            return self._lookup
+        if self._draft is None:
+            return None
+        return DraftModel(self._draft, target.vocabulary.size, request.rule, cancelled)
+
+    def _tokens_of(self, rendered: RenderedPrompt, target: LlamaModel) -> list[int]:
+        """Tokens of the prompt; where it continues the last reply, that reply's own tokens."""
+        vocabulary = target.vocabulary
+        last = self._last_reply
+        if last is not None and rendered.text.startswith(last.text):
+            return last.tokens + vocabulary.tokenize(rendered.text[len(last.text) :])
+        tokens = vocabulary.tokenize(rendered.text)
+        # Most templates write the BOS themselves; it must be there once.
+        if vocabulary.adds_bos and tokens[:1] != [vocabulary.bos]:
+            tokens.insert(0, vocabulary.bos)
+        return tokens
+
+
+class _TensorLines:
+    """Progress of a conversion from llama.cpp's log, which counts tensors: "[ 12/ 272] ..."."""
+
+    def __init__(self, report: Callable[[float], None]) -> None:
+        self._report = report
+
+    def feed(self, line: str) -> None:
+        if line.startswith("[") and "]" in line:
+            done, _, total = line[1 : line.index("]")].partition("/")
+            if done.strip().isdigit() and total.strip().isdigit():
+                self._report(int(done) / int(total))
+
+
+def _summary(path: Path, model: LlamaModel) -> ModelSummary:
+    native = model.native
+    return ModelSummary(
+        path=path,
+        name=native.metadata("general.name") or path.stem,
+        description=native.description,
+        parameters=native.parameters,
+        size_bytes=native.size_bytes,
+        vocabulary_size=native.vocabulary.size,
+        context_length=model.context_length,
+        trained_context_length=native.trained_context_length,
+    )
+
+
+def _threads(request: LoadRequest) -> int:
+    return request.threads or _physical_cores()
+
+
+def _physical_cores() -> int:
+    """Cores that this process may use; threads of one core share its arithmetic units, so they do not count."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(allowed, psutil.cpu_count(logical=False) or allowed))
+
+
+def _with_memory(event: Finished) -> Finished:
+    return replace(event, stats=replace(event.stats, peak_memory_bytes=peak_memory_bytes()))
+
+
+def peak_memory_bytes() -> int:
+    """The most memory that this process has had resident so far."""
+    if sys.platform == "win32":
+        return psutil.Process().memory_info().peak_wset
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Kilobytes on Linux, bytes on macOS.
+    return peak if sys.platform == "darwin" else peak * 1024

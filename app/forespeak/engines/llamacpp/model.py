@@ -1,0 +1,74 @@
+"""A llama.cpp model as the heart's LanguageModel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forespeak.engines.llamacpp.bindings import NativeContext, NativeError, NativeModel, NativeVocabulary
+from forespeak.speculation.language_model import EvaluationError, Logits
+
+
+class LlamaModel:
+    """One model with one context. Owns both.
+
+    Checks everything that would make llama.cpp abort the process, and knows at any time which tokens the cache holds.
+    """
+
+    def __init__(self, native: NativeModel, context: NativeContext, output_limit: int) -> None:
+        self.native = native
+        self._context = context
+        self._output_limit = output_limit
+        self._tokens: list[int] = []
+
+    @property
+    def vocabulary(self) -> NativeVocabulary:
+        return self.native.vocabulary
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        return self._tokens
+
+    @property
+    def context_length(self) -> int:
+        return self._context.length
+
+    @property
+    def batch_limit(self) -> int:
+        return self._context.batch
+
+    @property
+    def output_limit(self) -> int:
+        return self._output_limit
+
+    def evaluate(self, tokens: Sequence[int], outputs: int) -> Logits:
+        count = len(tokens)
+        if not 1 <= count <= min(self.batch_limit, self.context_length - len(self._tokens)):
+            raise ValueError(f"a batch of {count} tokens does not fit behind {len(self._tokens)}")
+        if not 0 <= outputs <= min(count, self._output_limit):
+            raise ValueError(f"{outputs} rows of scores for {count} tokens")
+        if not 0 <= min(tokens) <= max(tokens) < self.vocabulary.size:
+            raise ValueError("a token id lies outside of the vocabulary")
+        try:
+            logits = self._context.decode(tokens, len(self._tokens), outputs)
+        except NativeError as error:
+            # What a failed call left in the cache is not known to us.
+            self._forget_from(len(self._tokens))
+            raise EvaluationError(str(error)) from error
+        self._tokens += tokens
+        return logits
+
+    def truncate(self, length: int) -> None:
+        if length < len(self._tokens):
+            self._forget_from(length)
+
+    def close(self) -> None:
+        self._context.close()
+        self.native.close()
+
+    def _forget_from(self, length: int) -> None:
+        if self._context.remove_from(length):
+            del self._tokens[length:]
+        else:
+            # A cache that cannot roll back (recurrent states) starts again; the caller evaluates what is missing.
+            self._context.clear()
+            self._tokens.clear()
