@@ -18,7 +18,8 @@ class DraftModel:
     tokens it has not seen (one, or two after a fully accepted draft) are evaluated before the next proposal.
 
     Under the coupled rule it guesses with the target's own noise; under the rejection rule it samples with noise of
-    its own. Ids that only the draft knows (padding of its embedding) are never proposed.
+    its own. Ids that only the draft knows (padding of its embedding) are never proposed; one that only the target knows
+    ends drafting for this text.
     """
 
     def __init__(
@@ -29,16 +30,21 @@ class DraftModel:
         self._stream = Stream.TARGET if rule is Rule.COUPLED else Stream.DRAFT
         self._cancelled = cancelled
         self._tokens: list[int] = []
+        self._unknown: int | None = None
+        """A token of the text that the draft's vocabulary does not have."""
         self._sampler: Sampler | None = None
 
     @property
     def blocked(self) -> str | None:
+        if self._unknown is not None:
+            return f"The draft model does not know token {self._unknown} of this text."
         if len(self._tokens) >= self._model.context_length:
             return f"The draft model's context of {self._model.context_length} tokens is full."
         return None
 
     def begin(self, tokens: Sequence[int], sampler: Sampler) -> None:
         self._tokens = list(tokens)
+        self._unknown = self._first_unknown(tokens)
         self._sampler = sampler
         self._model.truncate(min(common_prefix_length(self._model.tokens, tokens), len(tokens) - 1))
         if self.blocked is None:
@@ -72,10 +78,16 @@ class DraftModel:
     def accept(self, tokens: Sequence[int]) -> None:
         before = len(self._tokens)
         self._tokens += tokens
+        if self._unknown is None:
+            self._unknown = self._first_unknown(tokens)
         held = self._model.tokens
         agreed = common_prefix_length(held[before:], tokens) if len(held) > before else 0
         # One token stays to be evaluated: its scores are the next proposal's first.
         self._model.truncate(min(len(held), before + agreed, len(self._tokens) - 1))
+
+    def _first_unknown(self, tokens: Sequence[int]) -> int | None:
+        size = self._model.vocabulary.size
+        return next((token for token in tokens if token >= size), None)
 
     def _evaluate_up_to(self, length: int) -> None:
         while len(self._model.tokens) < length and not self._cancelled():
