@@ -166,6 +166,12 @@ class Engine(Protocol):
         """Raises UserFacingError, before or between the events."""
         ...
 
+    def convert(
+        self, request: ConversionRequest, progress: Callable[[Progress], None], cancelled: Callable[[], bool]
+    ) -> Converted | None:
+        """Write a model anew in F32; None if cancelled. Raises UserFacingError."""
+        ...
+
     def close(self) -> None: ...
 
 

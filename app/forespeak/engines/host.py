@@ -1,0 +1,332 @@
+"""The engine process: native code aborts, so it lives in a child. The window survives the child's death.
+
+Requests go through a pipe to the child, whose main thread only reads them, so that a cancel arrives while its worker
+thread generates. Events come back through the same pipe; a reader thread here hands them to the listener. The child
+ends when the pipe closes, so a killed parent leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import multiprocessing
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from forespeak.engines.engine import (
+    Body,
+    ConversionRequest,
+    Converted,
+    Died,
+    Engine,
+    EngineEvent,
+    Failed,
+    GenerationRequest,
+    Loaded,
+    LoadRequest,
+    PairCheck,
+)
+from forespeak.errors import UserFacingError
+from forespeak.speculation.decode import Finished
+
+Request = LoadRequest | GenerationRequest | ConversionRequest
+Listener = Callable[[EngineEvent], None]
+EngineFactory = Callable[[PairCheck], Engine]
+
+_LOG_TAIL_BYTES = 8192
+_EXIT_SECONDS = 3.0
+_MAX_LOG_BYTES = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    number: int
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class _Cancel:
+    number: int
+
+
+def is_last(body: Body) -> bool:
+    """Whether an event ends its request."""
+    return isinstance(body, Loaded | Converted | Finished | Failed | Died)
+
+
+def llamacpp_engine(pair_check: PairCheck) -> Engine:
+    """The engine that the child makes by default. Imports llama.cpp, so only the child calls it."""
+    from forespeak.engines.llamacpp.engine import LlamaEngine
+
+    return LlamaEngine(pair_check)
+
+
+class EngineProcess:
+    """An EngineClient whose engine is a child process, started with the first request.
+
+    `listener` is called on a thread of this object's own, one event at a time; it should only hand them on. After a
+    death the next request starts a new child, and if that request is a generation, the last pair is loaded again
+    first: under a number of its own, which the listener sees Progress and Loaded for. Loading another target starts a
+    new child too: the old one's memory really comes back.
+    """
+
+    def __init__(
+        self, listener: Listener, *, log_path: Path, pair_check: PairCheck, engine: EngineFactory = llamacpp_engine
+    ) -> None:
+        self._listener = listener
+        self._log_path = log_path
+        self._pair_check = pair_check
+        self._engine = engine
+        self._lock = threading.RLock()
+        self._child: _Child | None = None
+        self._numbers = iter(range(1, sys.maxsize))
+        self._last_load: LoadRequest | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id; None while there is none."""
+        with self._lock:
+            return self._child.process.pid if self._child is not None and self._child.alive else None
+
+    def load(self, request: LoadRequest) -> int:
+        with self._lock:
+            if self._last_load is not None and self._last_load.target != request.target:
+                self.close()
+            self._last_load = request
+            return self._send(request, reload=False)
+
+    def generate(self, request: GenerationRequest) -> int:
+        with self._lock:
+            return self._send(request, reload=True)
+
+    def convert(self, request: ConversionRequest) -> int:
+        with self._lock:
+            return self._send(request, reload=False)
+
+    def cancel(self, request: int) -> None:
+        with self._lock:
+            if self._child is not None and self._child.alive:
+                with contextlib.suppress(_ChildGoneError):
+                    self._child.send(_Cancel(request))
+
+    def close(self) -> None:
+        """End the child and wait for it. What it was doing ends with Failed."""
+        with self._lock:
+            child, self._child = self._child, None
+        if child is not None:
+            child.close()
+
+    def _send(self, request: Request, *, reload: bool) -> int:
+        number = next(self._numbers)
+        if self._child is not None and self._child.alive:
+            try:
+                self._child.send(_Job(number, request))
+                return number
+            except _ChildGoneError:
+                pass
+        self._child = _Child(self._listener, self._log_path, self._pair_check, self._engine)
+        # A child that dies this early answers for itself, through its reader.
+        with contextlib.suppress(_ChildGoneError):
+            if reload and self._last_load is not None:
+                self._child.send(_Job(next(self._numbers), self._last_load))
+            self._child.send(_Job(number, request))
+        return number
+
+
+class _ChildGoneError(Exception):
+    """The message reached nobody, and nobody answers for it."""
+
+
+class _Child:
+    """One child process, its pipe and the thread that reads it."""
+
+    def __init__(self, listener: Listener, log_path: Path, pair_check: PairCheck, engine: EngineFactory) -> None:
+        self._listener = listener
+        self._log_path = log_path
+        self._open: list[int] = []
+        """Numbers of the requests that have not ended, in order."""
+        self._lock = threading.Lock()
+        self._closing = False
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self.process = context.Process(
+            target=serve, args=(theirs, log_path, pair_check, engine), name="forespeak-engine", daemon=True
+        )
+        self.process.start()
+        theirs.close()
+        self.alive = True
+        self._reader = threading.Thread(target=self._read, name="engine-events", daemon=True)
+        self._reader.start()
+
+    def send(self, message: _Job | _Cancel) -> None:
+        """Raises _ChildGoneError if the child has died; once a job was taken, its death is told to the listener."""
+        if isinstance(message, _Job):
+            with self._lock:
+                self._open.append(message.number)
+        try:
+            self._pipe.send(message)
+        except (BrokenPipeError, ConnectionResetError) as error:
+            with self._lock:
+                if message.number not in self._open:
+                    return  # The reader noticed the death first and has answered.
+                self._open.remove(message.number)
+            raise _ChildGoneError from error
+
+    def close(self) -> None:
+        self._closing = True
+        with contextlib.suppress(OSError):
+            # The child leaves as soon as its end of the pipe is at its end, also out of native code.
+            self._pipe.send(None)
+        self.process.join(_EXIT_SECONDS)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        if threading.current_thread() is not self._reader:
+            self._reader.join()
+        self._pipe.close()
+        self.process.close()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                event: EngineEvent = self._pipe.recv()
+            except (EOFError, OSError):
+                break
+            if is_last(event.body):
+                with self._lock:
+                    self._open.remove(event.request)
+            self._listener(event)
+        self.alive = False
+        with self._lock:
+            left, self._open = self._open, []
+        if not left and self._closing:
+            return
+        body: Body
+        if self._closing:
+            body = Failed("The engine was closed.", "Another model was chosen, or the app was closing.")
+        else:
+            self.process.join(_EXIT_SECONDS)
+            body = _obituary(self.process.exitcode, _tail(self._log_path))
+        for number in left or [0]:
+            self._listener(EngineEvent(number, body))
+
+
+def _obituary(exit_code: int | None, log: str) -> Died:
+    what = "The engine stopped unexpectedly."
+    if exit_code is not None and exit_code < 0:
+        name = signal.Signals(-exit_code).name if -exit_code in set(signal.Signals) else f"signal {-exit_code}"
+        why = f"Its process was ended by {name}."
+        if name == "SIGKILL":
+            why += " The system does this when memory runs out."
+    else:
+        why = f"Its process ended with exit code {exit_code}."
+    return Died(what, why, "The next message starts it again. If it keeps happening, try a shorter context.", log)
+
+
+def _tail(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _LOG_TAIL_BYTES))
+            return file.read().decode("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+# ---- the child's side ----
+
+
+def serve(pipe: Connection, log_path: Path, pair_check: PairCheck, make_engine: EngineFactory) -> None:
+    """The child's whole life: read requests, work on them one after the other, leave when the pipe closes."""
+    _redirect_output(log_path)
+    # Ctrl+C in a terminal goes to the whole group; the parent decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    worker = _Worker(pipe, pair_check, make_engine)
+    threading.Thread(target=worker.run, name="engine-worker", daemon=True).start()
+    while True:
+        try:
+            message = pipe.recv()
+        except (EOFError, OSError, pickle.UnpicklingError):
+            message = None
+        if message is None:
+            # The worker may be deep in native code; nothing it holds outlives the process.
+            os._exit(0)
+        elif isinstance(message, _Cancel):
+            worker.cancel(message.number)
+        else:
+            worker.jobs.put(message)
+
+
+class _Worker:
+    """Serves jobs one by one on a thread of its own."""
+
+    def __init__(self, pipe: Connection, pair_check: PairCheck, make_engine: EngineFactory) -> None:
+        self.jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._pipe = pipe
+        self._pair_check = pair_check
+        self._make_engine = make_engine
+        self._cancelled: set[int] = set()
+
+    def cancel(self, number: int) -> None:
+        self._cancelled.add(number)
+
+    def run(self) -> None:
+        engine: Engine | None = None
+        while True:
+            job = self.jobs.get()
+            try:
+                if engine is None:
+                    engine = self._make_engine(self._pair_check)
+                for body in self._answers(engine, job):
+                    self._pipe.send(EngineEvent(job.number, body))
+            except UserFacingError as error:
+                self._fail(job, Failed(error.what, error.why, error.remedy))
+            except (BrokenPipeError, ConnectionResetError):
+                os._exit(0)
+            except BaseException as error:  # noqa: BLE001 -- a bug of ours must not end the process silently
+                details = traceback.format_exc()
+                sys.stderr.write(details)
+                self._fail(job, Failed("Something went wrong inside the engine.", repr(error), "", details, True))
+            self._cancelled.discard(job.number)
+
+    def _answers(self, engine: Engine, job: _Job) -> Iterator[Body]:
+        request, number = job.request, job.number
+
+        def cancelled() -> bool:
+            return number in self._cancelled
+
+        def progress(body: Body) -> None:
+            self._pipe.send(EngineEvent(number, body))
+
+        if isinstance(request, GenerationRequest):
+            yield from engine.generate(request, cancelled)
+            return
+        if isinstance(request, LoadRequest):
+            done: Body | None = engine.load(request, progress, cancelled)
+        else:
+            done = engine.convert(request, progress, cancelled)
+        yield done if done is not None else Failed("Cancelled.")
+
+    def _fail(self, job: _Job, body: Failed) -> None:
+        with contextlib.suppress(OSError):
+            self._pipe.send(EngineEvent(job.number, body))
+
+
+def _redirect_output(log_path: Path) -> None:
+    """What native code prints, its last words above all, goes to the log file."""
+    with contextlib.suppress(OSError):
+        log_path.parent.mkdir(parents=True, exist_ok=True)
+        full = log_path.exists() and log_path.stat().st_size > _MAX_LOG_BYTES
+        with log_path.open("wb" if full else "ab", buffering=0) as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+        sys.stdout = sys.stderr = os.fdopen(2, "w", buffering=1, errors="replace", closefd=False)
+        faulthandler.enable(sys.stderr)
