@@ -69,9 +69,15 @@ class Database:
 
     def _refuse_strangers(self) -> None:
         """Look at an existing file without being able to write to it."""
-        if not self.path.exists() or (self.path.is_file() and self.path.stat().st_size == 0):
+        if not self.path.exists():
             return
-        read_only = f"{self.path.absolute().as_uri()}?mode=ro"
+        if not self.path.is_file():
+            raise _unreachable(self.path, "it is not a file")
+        if self.path.stat().st_size == 0:
+            return
+        # Even a reader leaves files beside a database in WAL mode, unless told that nobody writes to it.
+        unused = not self.path.with_name(f"{self.path.name}-wal").exists()
+        read_only = f"{self.path.absolute().as_uri()}?mode=ro{'&immutable=1' if unused else ''}"
         with closing(sqlite3.connect(read_only, uri=True, timeout=BUSY_SECONDS)) as connection:
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             version = _version(connection)

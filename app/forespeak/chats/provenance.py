@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ def encode_steps(steps: Sequence[Step]) -> bytes:
     texts = [token.text for token in tokens] + [alternative.text for alternative in alternatives]
     p = [token.probability for token in tokens if token.probability is not None]
     q = [token.draft_probability for token in tokens if token.draft_probability is not None]
-    # Tokens may end inside what UTF-16 calls a pair; such halves are kept as they are.
+    # Halves of UTF-16 pairs are not text, but no reason to lose the record either.
     text = "".join(texts).encode("utf-8", "surrogatepass")
     names = _NAMES.encode()
     flags = [_ORIGINS[token.origin] | _presence(token) for token in emitted] + [_presence(token) for token in drafted]
@@ -98,7 +98,7 @@ def decode_steps(blob: bytes) -> tuple[Step, ...]:
     """Raises ProvenanceError for anything that encode_steps did not write."""
     try:
         return _decode(_inflate(blob))
-    except (ValueError, IndexError, KeyError, StopIteration, struct.error, zlib.error) as error:
+    except (ValueError, IndexError, struct.error, zlib.error) as error:
         raise ProvenanceError(f"unreadable provenance: {error}") from error
 
 
@@ -115,7 +115,7 @@ def _inflate(blob: bytes) -> bytes:
     if not blob or blob[0] != VERSION:
         raise ProvenanceError("unknown version")
     stream = zlib.decompressobj()
-    raw = stream.decompress(blob[1:], MAX_BYTES)
+    raw = stream.decompress(blob[1:], MAX_BYTES + 1)
     if not stream.eof or stream.unused_data:
         raise ProvenanceError("too long, cut short, or followed by something else")
     return raw
@@ -135,7 +135,7 @@ class _Columns:
         self._at += size
         return taken
 
-    def numbers(self, count: int, kind: str) -> NDArray[np.generic]:
+    def numbers(self, count: int, kind: str) -> NDArray[Any]:
         width = np.dtype(kind).itemsize
         planes = np.frombuffer(self.piece(count * width), np.uint8).reshape(width, count)
         return np.ascontiguousarray(planes.T).view(kind).reshape(count)
@@ -173,33 +173,31 @@ def _decode(raw: bytes) -> tuple[Step, ...]:
     cache_lengths = take.ints(n_steps, _ID)
     n_tokens = n_emitted + n_drafted
     ids = take.ints(n_tokens, _ID)
-    flags = take.ints(n_tokens, _SMALL)
+    flags = take.numbers(n_tokens, _SMALL)
     token_sources = [sources[number] for number in take.ints(n_emitted, _SMALL)]
     alternative_counts = take.ints(n_emitted, _COUNT)
-    p = _filled(take.floats(n_p), flags, _HAS_P)
-    q = _filled(take.floats(n_q), flags, _HAS_Q)
+    p = _filled(take.numbers(n_p, _FLOAT), flags, _HAS_P)
+    q = _filled(take.numbers(n_q, _FLOAT), flags, _HAS_Q)
     alternative_ids = take.ints(n_alternatives, _ID)
     alternative_p = take.floats(n_alternatives)
     lengths = take.ints(n_texts, _COUNT)
     texts = _cut(take.piece(n_text).decode("utf-8", "surrogatepass"), lengths)
     take.finish()
 
-    alternatives = [*map(Alternative, alternative_ids, texts[n_tokens:], alternative_p)]
-    emitted = [
-        *map(
+    alternatives = tuple(map(Alternative, alternative_ids, texts[n_tokens:], alternative_p))
+    emitted = tuple(
+        map(
             Token,
             ids[:n_emitted],
             texts[:n_emitted],
-            [origins[flag & _ORIGIN_BITS] for flag in flags[:n_emitted]],
+            [origins[number] for number in (flags[:n_emitted] & _ORIGIN_BITS).tolist()],
             token_sources,
             p[:n_emitted],
             q[:n_emitted],
             _grouped(alternatives, alternative_counts),
         )
-    ]
-    drafted = [
-        *map(DraftedToken, ids[n_emitted:], texts[n_emitted:n_tokens], p[n_emitted:], q[n_emitted:]),
-    ]
+    )
+    drafted = tuple(map(DraftedToken, ids[n_emitted:], texts[n_emitted:n_tokens], p[n_emitted:], q[n_emitted:]))
     drafted_counts = [count for pair in zip(rejected_counts, ignored_counts, strict=True) for count in pair]
     drafted_groups = _grouped(drafted, drafted_counts)
     return tuple(
@@ -217,13 +215,15 @@ def _decode(raw: bytes) -> tuple[Step, ...]:
     )
 
 
-def _filled(values: Iterable[float], flags: Sequence[int], bit: int) -> list[float | None]:
+def _filled(values: NDArray[Any], flags: NDArray[Any], bit: int) -> list[float | None]:
     """The values at the places whose flag has the bit, None at the others."""
-    rest = iter(values)
-    filled = [next(rest) if flag & bit else None for flag in flags]
-    if next(rest, None) is not None:
-        raise ProvenanceError("more probabilities than tokens that have one")
-    return filled
+    present = (flags & bit) != 0
+    if np.count_nonzero(present) != len(values):
+        raise ProvenanceError("probabilities do not match tokens")
+    filled = np.full(len(flags), None, dtype=object)
+    filled[present] = values
+    places: list[float | None] = filled.tolist()
+    return places
 
 
 def _spans(counts: Sequence[int], total: int) -> Iterator[slice]:
@@ -237,5 +237,5 @@ def _cut(text: str, lengths: Sequence[int]) -> list[str]:
     return [text[span] for span in _spans(lengths, len(text))]
 
 
-def _grouped(items: Sequence[Item], counts: Sequence[int]) -> list[tuple[Item, ...]]:
-    return [tuple(items[span]) for span in _spans(counts, len(items))]
+def _grouped(items: tuple[Item, ...], counts: Sequence[int]) -> list[tuple[Item, ...]]:
+    return [items[span] for span in _spans(counts, len(items))]

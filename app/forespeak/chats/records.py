@@ -60,8 +60,8 @@ class Message:
 
 
 def storable(text: str) -> str:
-    """The text without lone surrogates, which neither UTF-8 nor SQLite can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    """The text without lone surrogates (U+FFFD in their place), which neither UTF-8 nor SQLite can hold."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def settings_from_json(text: str) -> Settings:

@@ -173,7 +173,7 @@ class ChatStore:
             _expect(row, "message", message_id)
             _touch(connection, row[1])
         # Nothing is lost without it.
-        with suppress(UserFacingError):
+        with suppress(UserFacingError, ProvenanceError):
             self._compact(message_id)
         return _message(row)
 
