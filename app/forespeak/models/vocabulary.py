@@ -31,9 +31,9 @@ class TokenType(IntEnum):
 class Vocabulary:
     """A tokenizer's tables. `types` and `scores` have the shape (number of tokens,).
 
-    `model` is the kind of tokenizer ("gpt2" is byte-level BPE, "llama" SentencePiece), `pre` how text is cut before BPE.
-    `merges` stays in the file; `merges_digest` is equal where the merges are. The special ids and the add flags are
-    those that llama.cpp would use, None where there is none.
+    `model` is the kind of tokenizer ("gpt2" is byte-level BPE, "llama" SentencePiece), `pre` the rule by which it cuts
+    text first. `merges` stays in the file; `merges_digest` is equal where the merges are. The special ids and the add
+    flags are those that llama.cpp would use, None where there is none.
     """
 
     model: str
@@ -57,7 +57,7 @@ class Vocabulary:
 
     def type_of(self, token: int) -> TokenType:
         number = int(self.types[token])
-        return TokenType(number) if number in TokenType else TokenType.UNDEFINED
+        return TokenType(number) if 0 <= number <= TokenType.BYTE else TokenType.UNDEFINED
 
     def piece(self, token: int) -> bytes:
         """The bytes a token stands for in a text; for a control token, its name."""
@@ -110,7 +110,10 @@ def read_vocabulary(header: GgufHeader) -> Vocabulary:
         )
     if listed.count > _MOST_TOKENS:
         raise damaged(path, f"It claims {listed.count:,} tokens.")
-    tokens = tuple(listed.strings())
+    # llama.cpp gives names to empty tokens, and aborts where two tokens are the same.
+    tokens = tuple(text or b"[EMPTY_%d]" % index for index, text in enumerate(listed.strings()))
+    if len(set(tokens)) != len(tokens):
+        raise damaged(path, "Two of its tokens are the same.")
     kinds = _numbers(header, "token_type", len(tokens), "i")
     types = np.full(len(tokens), TokenType.NORMAL, np.int32) if kinds is None else kinds.astype(np.int32)
     scores = _numbers(header, "scores", len(tokens), "if")
@@ -190,15 +193,18 @@ def _from_byte_level(text: bytes) -> bytes:
 
 def cached_header(path: Path) -> GgufHeader:
     """Like read_header, but a file that has not changed since (size, time) is not read again."""
-    return _header(*_state(path))
+    return _header(_state(path))
 
 
 def cached_vocabulary(path: Path) -> Vocabulary:
     """Like read_vocabulary, but a file that has not changed since (size, time) is not read again."""
-    return _vocabulary(*_state(path))
+    return _vocabulary(_state(path))
 
 
-def _state(path: Path) -> tuple[Path, int, int]:
+_State = tuple[Path, int, int]
+
+
+def _state(path: Path) -> _State:
     try:
         about = path.stat()
     except (OSError, ValueError):
@@ -207,10 +213,10 @@ def _state(path: Path) -> tuple[Path, int, int]:
 
 
 @lru_cache(maxsize=64)
-def _header(path: Path, size: int, changed: int) -> GgufHeader:
-    return read_header(path)
+def _header(state: _State) -> GgufHeader:
+    return read_header(state[0])
 
 
 @lru_cache(maxsize=10)
-def _vocabulary(path: Path, size: int, changed: int) -> Vocabulary:
-    return read_vocabulary(_header(path, size, changed))
+def _vocabulary(state: _State) -> Vocabulary:
+    return read_vocabulary(_header(state))
