@@ -1,0 +1,380 @@
+"""The command line: every capability without a window."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from forespeak import __version__, terminal
+from forespeak.engines.engine import ChatMessage, Engine, GenerationRequest, Loaded, LoadRequest, Progress, Role
+from forespeak.errors import UserFacingError
+from forespeak.speculation.controller import DEFAULT_DRAFT_LENGTH
+from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.trace import DraftedToken, FinishReason, Source, Step
+from forespeak.speculation.verify import Rule
+
+MENDABLE, BUG, INTERRUPTED = 2, 1, 130
+"""Exit codes: what the user can mend, a bug of ours, and the shell's own for Ctrl+C."""
+
+STARTER, NGRAM, NONE = "starter", "ngram", "none"
+
+STATS = (
+    "prompt_tokens",
+    "time_to_first_token_seconds",
+    "prompt_tokens_per_second",
+    "generated_tokens",
+    "tokens_per_second",
+    "verify_steps",
+    "total_draft_tokens_count",
+    "accepted_draft_tokens_count",
+    "rejected_draft_tokens_count",
+    "ignored_draft_tokens_count",
+    "acceptance_rate",
+    "mean_acceptance_length",
+    "acceptance_rate_per_position",
+    "draft_time_share",
+    "peak_memory_bytes",
+)
+"""The fields of GenerationStats in the JSON, by their names there."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry out a command line and return the exit code. Nothing is raised."""
+    _speak_utf8()
+    try:
+        options = _parser().parse_args(arguments)
+        command: Callable[[argparse.Namespace], int] = options.command
+        code = command(options)
+        sys.stdout.flush()
+    except SystemExit as leaving:
+        # argparse: --help, --version, and arguments that make no sense.
+        return leaving.code if isinstance(leaving.code, int) else MENDABLE
+    except UserFacingError as error:
+        terminal.say_error(error)
+        return MENDABLE
+    except BrokenPipeError:
+        # Whoever read our output has had enough. The interpreter's own last flush must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last place where a bug can be told kindly
+        return _report_bug(error)
+    return code
+
+
+def _speak_utf8() -> None:
+    for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
+        # Some hosts put plain text streams in their place, or none.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors=errors)
+
+
+def _report_bug(error: Exception) -> int:
+    terminal.say(f"forespeak: something went wrong that should not have: {type(error).__name__}.")
+    return BUG
+
+
+# The arguments
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="forespeak",
+        description="Chat with local language models and see their speculation. Without arguments, the window opens.",
+    )
+    parser.add_argument("--version", action="version", version=f"forespeak {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_chat(commands.add_parser("chat", help="chat in the terminal, or answer one prompt", description=_chat.__doc__))
+    doctor = commands.add_parser("doctor", help="what is installed, found and free here", description=_doctor.__doc__)
+    doctor.add_argument("--json", action="store_true", help="machine-readable")
+    doctor.set_defaults(command=_doctor)
+    return parser
+
+
+def _add_chat(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(command=_chat, fail=parser.error)
+    add = parser.add_argument
+    add("-p", "--prompt", metavar="PROMPT", help="answer this and leave; - reads it from standard input")
+    add("--system", metavar="PROMPT", help="the system prompt")
+    add("--json", action="store_true", help="print the reply as JSON: text, tokens with their origin, steps, counts")
+
+    models = parser.add_argument_group("models").add_argument
+    models("--target", default=STARTER, metavar="GGUF", help="a GGUF file, or starter (the default)")
+    models(
+        "--draft",
+        metavar="GGUF",
+        help="a GGUF file, starter, ngram (looks the next tokens up in the text) or none; "
+        "by default starter for the starter model and ngram for others",
+    )
+    models("--context", type=_whole(1), metavar="N", help="context length in tokens")
+    models("--threads", type=_whole(1), metavar="N", help="threads to compute with")
+    models(
+        "--reproducible",
+        action="store_true",
+        help="the same words to the letter with and without speculation; takes more memory and may be slower",
+    )
+
+    speculation = parser.add_argument_group("speculation").add_argument
+    speculation("--no-speculation", action="store_true", help="the target alone")
+    speculation("--draft-tokens", type=_whole(0), default=DEFAULT_DRAFT_LENGTH, metavar="K", help="tokens of a draft")
+    speculation(
+        "--rule",
+        choices=[rule.value for rule in Rule],
+        default=Rule.COUPLED.value,
+        help="coupled (the default): speculation never changes the words; "
+        "rejection: more drafts are accepted, the words vary with the draft",
+    )
+
+    defaults = SamplingSettings()
+    sampling = parser.add_argument_group("sampling").add_argument
+    sampling("--temperature", type=float, default=defaults.temperature, metavar="T", help="0 is greedy")
+    sampling("--top-k", type=int, default=defaults.top_k, metavar="N", help="0 switches it off")
+    sampling("--top-p", type=float, default=defaults.top_p, metavar="P", help="1 switches it off")
+    sampling("--min-p", type=float, default=defaults.min_p, metavar="P", help="0 switches it off")
+    sampling("--repeat-penalty", type=float, default=defaults.repeat_penalty, metavar="X", help="1 switches it off")
+    sampling("--frequency-penalty", type=float, default=defaults.frequency_penalty, metavar="X")
+    sampling("--presence-penalty", type=float, default=defaults.presence_penalty, metavar="X")
+    sampling("--seed", type=int, default=defaults.seed, metavar="N", help="the same seed gives the same words")
+    sampling("--max-tokens", type=_whole(1), metavar="N", help="the longest reply")
+    sampling("--stop", action="append", default=[], metavar="TEXT", help="end the reply before this text; repeatable")
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
+        return number
+
+    return parse
+
+
+def _request(options: argparse.Namespace) -> GenerationRequest:
+    fail: Callable[[str], NoReturn] = options.fail
+    if "" in options.stop:
+        fail("argument --stop: an empty text would stop every reply at once")
+    names = (
+        "temperature",
+        "top_k",
+        "top_p",
+        "min_p",
+        "repeat_penalty",
+        "frequency_penalty",
+        "presence_penalty",
+        "seed",
+    )
+    try:
+        sampling = SamplingSettings(**{name: getattr(options, name) for name in names})
+    except ValueError as error:
+        fail(f"--{error}".replace("_", "-"))
+    return GenerationRequest(
+        messages=(),
+        source=_source(options),
+        sampling=sampling,
+        rule=Rule(options.rule),
+        draft_length=options.draft_tokens,
+        max_tokens=options.max_tokens,
+        stop=tuple(options.stop),
+    )
+
+
+def _prompt(options: argparse.Namespace) -> str | None:
+    """The one prompt to answer; None for a chat."""
+    prompt: str | None = options.prompt
+    if prompt == "-":
+        try:
+            prompt = sys.stdin.buffer.read().decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UserFacingError(
+                "The prompt on standard input cannot be read.", f"It is not UTF-8 text: {error}.", "Convert it first."
+            ) from error
+    elif prompt is not None and not _is_text(prompt):
+        raise UserFacingError("The prompt cannot be read.", "It is not UTF-8 text.", "Convert it first.")
+    if prompt is not None and not prompt.strip():
+        raise UserFacingError("The prompt is empty.", "", "Write something after -p.")
+    return prompt
+
+
+def _is_text(argument: str) -> bool:
+    """Whether an argument's bytes were UTF-8; others arrive as lone surrogates."""
+    try:
+        argument.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# forespeak chat
+
+
+def _chat(options: argparse.Namespace) -> int:
+    """Chat in the terminal with tokens in the colour of their origin, or answer one prompt and leave."""
+    request = _request(options)
+    if options.json and options.prompt is None:
+        options.fail("argument --json: give the prompt with -p")
+    prompt = _prompt(options)
+    engine = _engine()
+    try:
+        loaded = _load(engine, options)
+        if request.source is Source.DRAFT_MODEL and loaded.draft is None:
+            request = replace(request, source=None)
+        if prompt is not None:
+            return _answer(engine, loaded, _with_prompt(request, options.system, prompt), as_json=options.json)
+        chat = terminal.TerminalChat(engine, request, options.system)
+        if options.no_speculation:
+            chat.start_without_speculation()
+        chat.run()
+    finally:
+        engine.close()
+    return 0
+
+
+def _engine() -> Engine:
+    # Imported late: --help and wrong arguments need not wait for llama.cpp.
+    from forespeak.engines.host import llamacpp_engine
+    from forespeak.pairing.compatibility import refusal
+
+    return llamacpp_engine(refusal)
+
+
+def _drafts_with(options: argparse.Namespace) -> str:
+    """What --draft says, or stands for where it is not given."""
+    return options.draft or (STARTER if options.target == STARTER else NGRAM)
+
+
+def _source(options: argparse.Namespace) -> Source | None:
+    if options.no_speculation and options.prompt is not None:
+        return None
+    sources = {NONE: None, NGRAM: Source.PROMPT_LOOKUP}
+    return sources.get(_drafts_with(options), Source.DRAFT_MODEL)
+
+
+def _load(engine: Engine, options: argparse.Namespace) -> Loaded:
+    """Load the pair, with progress on stderr. Raises UserFacingError; KeyboardInterrupt if Ctrl+C stopped it."""
+    wants_draft = _source(options) is Source.DRAFT_MODEL
+    with terminal.Interrupt() as interrupt, terminal.ProgressLine() as progress:
+        request = LoadRequest(
+            target=_target_path(options.target, engine, progress.show, interrupt.asked),
+            draft=_draft_path(_drafts_with(options)) if wants_draft else None,
+            context_length=options.context,
+            reproducible=options.reproducible,
+            threads=options.threads,
+        )
+        loaded = engine.load(request, progress.show, interrupt.asked)
+    if loaded is None:
+        raise KeyboardInterrupt
+    for problem in _problems(loaded):
+        terminal.say(problem)
+    return loaded
+
+
+def _target_path(
+    name: str, engine: Engine, progress: Callable[[Progress], None], cancelled: Callable[[], bool]
+) -> Path:
+    return Path(name).expanduser()
+
+
+def _draft_path(name: str) -> Path:
+    return Path(name).expanduser()
+
+
+def _problems(loaded: Loaded) -> list[str]:
+    problems = []
+    if loaded.draft_problem:
+        problems.append(f"There is no draft: {loaded.draft_problem}")
+    if loaded.template_problem:
+        problems.append(loaded.template_problem)
+    return problems
+
+
+def _with_prompt(request: GenerationRequest, system: str | None, prompt: str) -> GenerationRequest:
+    messages = [ChatMessage(Role.SYSTEM, system)] if system else []
+    return replace(request, messages=(*messages, ChatMessage(Role.USER, prompt)))
+
+
+def _answer(engine: Engine, loaded: Loaded, request: GenerationRequest, *, as_json: bool) -> int:
+    """Answer one prompt on stdout: the text as it comes, or all of it as JSON."""
+    painter = terminal.Painter.of(sys.stdout)
+    with terminal.Interrupt() as interrupt:
+        reply = terminal.collect(engine.generate(request, interrupt.asked), None if as_json else painter.step)
+    if as_json:
+        json.dump(_record(reply, loaded), sys.stdout, ensure_ascii=False, indent=1)
+    painter.write("\n")
+    if not as_json:
+        terminal.say_outcome(reply, speculating=request.source is not None)
+    return INTERRUPTED if reply.reason is FinishReason.CANCELLED else 0
+
+
+def _record(reply: terminal.Reply, loaded: Loaded) -> dict[str, Any]:
+    """The JSON of a reply. `p` is the target's probability of a token, `q` the draft's."""
+    state = reply.stats.speculation
+    stats: dict[str, Any] = {name: getattr(reply.stats, name) for name in STATS}
+    stats["speculation"] = {
+        "active": state is not None and state.active,
+        "reason": loaded.draft_problem or (state.reason if state else None),
+        "draft_length": state.draft_length if state else 0,
+    }
+    return {
+        "text": reply.text,
+        "finish_reason": reply.reason.value,
+        "tokens": [
+            {
+                "id": token.id,
+                "text": token.text,
+                "origin": token.origin.value,
+                "source": _name(token.source),
+                "p": token.probability,
+                "q": token.draft_probability,
+            }
+            for step in reply.steps
+            for token in step.emitted
+        ],
+        "steps": [_step_record(step) for step in reply.steps],
+        "stats": stats,
+        "notices": [*_problems(loaded), *reply.notices],
+    }
+
+
+def _step_record(step: Step) -> dict[str, Any]:
+    return {
+        "index": step.index,
+        "emitted": len(step.emitted),
+        "drafted": step.tested_count + len(step.ignored),
+        "accepted": step.accepted_count,
+        "rejected": [_drafted_record(token) for token in step.rejected],
+        "ignored": [_drafted_record(token) for token in step.ignored],
+        "draft_seconds": step.draft_seconds,
+        "target_seconds": step.target_seconds,
+        "cache_length": step.cache_length,
+        "source": _name(step.source),
+    }
+
+
+def _drafted_record(token: DraftedToken) -> dict[str, Any]:
+    return {"id": token.id, "text": token.text, "p": token.probability, "q": token.draft_probability}
+
+
+def _name(source: Source | None) -> str | None:
+    return source.value if source else None
+
+
+# forespeak doctor
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    """What is installed, found and free on this machine."""
+    from forespeak import doctor
+
+    found = doctor.findings()
+    print(json.dumps(found, ensure_ascii=False, indent=1) if options.json else doctor.report(found))
+    return 0

@@ -1,0 +1,366 @@
+"""The chat in the terminal: tokens in the colour of their origin, counts after each reply, a few commands."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from types import FrameType, TracebackType
+from typing import TextIO
+
+from forespeak.engines.engine import ChatMessage, Engine, GenerationRequest, Notice, Progress, Role
+from forespeak.errors import UserFacingError
+from forespeak.speculation.decode import Event, Finished
+from forespeak.speculation.trace import FinishReason, GenerationStats, Origin, Source, Step, Token, text_of
+
+_GREEN, _CYAN, _AMBER, _VIOLET = "\x1b[32m", "\x1b[36m", "\x1b[33m", "\x1b[35m"
+# Terminals that know one underline only show that one: they skip the second sequence.
+_SOLID, _DOTTED, _DASHED = "\x1b[4m", "\x1b[4m\x1b[4:4m", "\x1b[4m\x1b[4:5m"
+_PLAIN = "\x1b[0m"
+
+_CONTROL_CHARACTERS = {
+    code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"
+}
+"""What a reply must not send to a terminal, which would obey it."""
+
+HELP = """\
+/new               start a new chat
+/regenerate        another reply to your last message
+/system TEXT       set the system prompt; without a text it is shown, with - removed
+/speculation on    draft and check tokens, or off: the target alone
+/legend            what the colours mean
+/quit              leave (so do Ctrl+D, and Ctrl+C while nothing is being written)
+Ctrl+C stops a reply; what was written stays."""
+
+
+class Painter:
+    """Writes tokens to a stream, coloured and underlined by their origin if `coloured`.
+
+    With `is_terminal`, control characters in the text are made harmless.
+    """
+
+    def __init__(self, stream: TextIO, *, coloured: bool, is_terminal: bool) -> None:
+        self._stream = stream
+        self._coloured = coloured
+        self._is_terminal = is_terminal
+
+    @classmethod
+    def of(cls, stream: TextIO) -> Painter:
+        """Colours on a terminal, unless the user asked for none (NO_COLOR) or it has none."""
+        is_terminal = stream.isatty()
+        coloured = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        if coloured and sys.platform == "win32":
+            # Running any command makes the console obey colour sequences from then on.
+            os.system("")
+        return cls(stream, coloured=coloured, is_terminal=is_terminal)
+
+    def step(self, step: Step) -> None:
+        self.write("".join(map(self.painted, step.emitted)))
+
+    def write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+    def painted(self, token: Token) -> str:
+        return self._styled(token.text, _style(token.origin, token.source))
+
+    def _styled(self, text: str, style: str) -> str:
+        if self._is_terminal:
+            text = text.translate(_CONTROL_CHARACTERS)
+        if not self._coloured or not style:
+            return text
+        # No style reaches over a line's end: it would fill the rest of the line on some terminals.
+        return "\n".join(f"{style}{line}{_PLAIN}" if line else "" for line in text.split("\n"))
+
+    def legend(self) -> str:
+        entries = (
+            (_style(Origin.ACCEPTED, Source.DRAFT_MODEL), "draft model, accepted"),
+            (_style(Origin.ACCEPTED, Source.PROMPT_LOOKUP), "looked up in the text, accepted"),
+            (_style(Origin.CORRECTED, None), "corrected by the target"),
+            (_style(Origin.BONUS, None), "bonus: the target's own after an accepted draft"),
+            ("", "no mark: the target alone"),
+        )
+        return " · ".join(self._styled(words, style) for style, words in entries)
+
+
+def _style(origin: Origin, source: Source | None) -> str:
+    match origin:
+        case Origin.ACCEPTED if source is not None and not source.uses_model:
+            return _CYAN + _SOLID
+        case Origin.ACCEPTED:
+            return _GREEN + _SOLID
+        case Origin.CORRECTED:
+            return _AMBER + _DOTTED
+        case Origin.BONUS:
+            return _VIOLET + _DASHED
+        case Origin.TARGET | Origin.UNKNOWN:
+            return ""
+
+
+class Interrupt:
+    """While it is entered, Ctrl+C asks what runs to stop; a second Ctrl+C raises KeyboardInterrupt."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def asked(self) -> bool:
+        return self._asked
+
+    def __enter__(self) -> Interrupt:
+        self._former = signal.signal(signal.SIGINT, self._receive)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        signal.signal(signal.SIGINT, self._former)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self._asked:
+            raise KeyboardInterrupt
+        self._asked = True
+
+
+class ProgressLine:
+    """Progress on stderr while it is entered: one line that changes on a terminal, else a line per thing done."""
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stderr.isatty()
+        self._shown = ""
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._is_terminal and self._shown:
+            self._replace("")
+
+    def show(self, progress: Progress) -> None:
+        if self._is_terminal:
+            self._replace(f"{progress.doing} {progress.fraction:4.0%}".replace("%", " %"))
+        elif progress.doing != self._shown:
+            self._shown = progress.doing
+            say(progress.doing)
+
+    def _replace(self, line: str) -> None:
+        if line != self._shown:
+            self._shown = line
+            # Back to the start of the line, and away with what stood there.
+            sys.stderr.write(f"\r{line}\x1b[K")
+            sys.stderr.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A finished generation."""
+
+    steps: tuple[Step, ...]
+    notices: tuple[str, ...]
+    reason: FinishReason
+    stats: GenerationStats
+
+    @property
+    def text(self) -> str:
+        return text_of(self.steps)
+
+
+def collect(events: Iterable[Notice | Event], on_step: Callable[[Step], None] | None = None) -> Reply:
+    """Run a generation to its end and keep what happened; `on_step` hears of each step at once."""
+    steps: list[Step] = []
+    notices: list[str] = []
+    for event in events:
+        match event:
+            case Step():
+                steps.append(event)
+                if on_step is not None:
+                    on_step(event)
+            case Notice(text):
+                notices.append(text)
+            case Finished(reason, stats):
+                return Reply(tuple(steps), tuple(notices), reason, stats)
+            case _:
+                pass
+    raise RuntimeError("a generation ended without saying how")
+
+
+def counts(reply: Reply, *, speculating: bool) -> str:
+    """What a reply cost and what speculation did, in one line. `speculating`: whether it was asked for."""
+    stats = reply.stats
+    parts = [f"{stats.tokens_per_second:.1f} tokens/s"]
+    if stats.acceptance_rate is not None and stats.mean_acceptance_length is not None:
+        tested = stats.accepted_draft_tokens_count + stats.rejected_draft_tokens_count
+        accepted = f"{stats.acceptance_rate:.0%}".replace("%", " %")
+        parts.append(f"{accepted} of drafts accepted ({stats.accepted_draft_tokens_count} of {tested})")
+        parts.append(f"{stats.mean_acceptance_length:.1f} tokens per check")
+    if stats.ignored_draft_tokens_count:
+        parts.append(f"{stats.ignored_draft_tokens_count} drafted but not needed")
+    parts.append(f"first token after {stats.time_to_first_token_seconds:.2f} s")
+    parts.append("1 token" if stats.generated_tokens == 1 else f"{stats.generated_tokens} tokens")
+    if not speculating:
+        parts.append("without speculation")
+    elif stats.speculation is not None and not stats.speculation.active:
+        parts.append(f"no speculation: {stats.speculation.reason}")
+    return " · ".join(parts)
+
+
+def ending(reason: FinishReason) -> str | None:
+    """Why a reply ends early, in a sentence; None where the model simply finished."""
+    match reason:
+        case FinishReason.STOP:
+            return None
+        case FinishReason.LENGTH:
+            return "Stopped at the limit of tokens."
+        case FinishReason.CONTEXT_FULL:
+            return "Stopped: the model's context is full."
+        case FinishReason.CANCELLED:
+            return "Stopped."
+
+
+def say(text: str) -> None:
+    """A line beside the reply: on stderr, so that a reply can be piped away alone."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def say_error(error: UserFacingError) -> None:
+    say("\n".join(part for part in (f"forespeak: {error.what}", error.why, error.remedy) if part))
+
+
+def say_outcome(reply: Reply, *, speculating: bool) -> None:
+    """The lines under a reply: notices, an early end, the counts."""
+    for line in (*reply.notices, ending(reply.reason), counts(reply, speculating=speculating)):
+        if line:
+            say(line)
+
+
+@dataclass(slots=True)
+class TerminalChat:
+    """A conversation of many turns. `request` holds the settings; its messages are replaced turn by turn."""
+
+    engine: Engine
+    request: GenerationRequest
+    system: str | None = None
+    messages: list[ChatMessage] = field(default_factory=list)
+    _source: Source | None = field(init=False)
+    _painter: Painter = field(init=False)
+
+    def __post_init__(self) -> None:
+        # What /speculation on returns to.
+        self._source = self.request.source
+        self._painter = Painter.of(sys.stdout)
+
+    def start_without_speculation(self) -> None:
+        self.request = replace(self.request, source=None)
+
+    def run(self) -> None:
+        """Until the user leaves or the input ends. Raises KeyboardInterrupt for a second Ctrl+C within a reply."""
+        interactive = sys.stdin.isatty()
+        if interactive:
+            _load_line_editing()
+            say(self._painter.legend())
+            say("Write a message, or /help.")
+        while True:
+            try:
+                line = _read_line(prompted=interactive)
+            except KeyboardInterrupt:
+                line = None
+            if line is None:
+                if interactive:
+                    say("")
+                return
+            line = line.strip()
+            if line.startswith("/"):
+                if not self._obey(line):
+                    return
+            elif line:
+                self._answer([*self.messages, ChatMessage(Role.USER, line)])
+
+    def _answer(self, messages: list[ChatMessage]) -> None:
+        """Write a reply to `messages` and keep both; if that fails, keep the chat as it was."""
+        system = [ChatMessage(Role.SYSTEM, self.system)] if self.system else []
+        request = replace(self.request, messages=(*system, *messages))
+        try:
+            with Interrupt() as interrupt:
+                reply = collect(self.engine.generate(request, interrupt.asked), self._painter.step)
+        except UserFacingError as error:
+            self._painter.write("\n")
+            say_error(error)
+            return
+        self._painter.write("\n")
+        say_outcome(reply, speculating=request.source is not None)
+        self.messages = [*messages, ChatMessage(Role.ASSISTANT, reply.text)]
+
+    def _obey(self, line: str) -> bool:
+        """Carry a command out; False: leave."""
+        command, _, argument = line.partition(" ")
+        argument = argument.strip()
+        match command, argument:
+            case "/quit" | "/exit", _:
+                return False
+            case "/help", _:
+                say(HELP)
+            case "/legend", _:
+                say(self._painter.legend())
+            case "/new", _:
+                self.messages = []
+                say("A new chat.")
+            case "/regenerate", _:
+                self._regenerate()
+            case "/system", "":
+                say(self.system or "There is no system prompt.")
+            case "/system", "-":
+                self.system = None
+                say("The system prompt is removed.")
+            case "/system", text:
+                self.system = text
+                say("The system prompt is set.")
+            case "/speculation", "on" if self._source is None:
+                say("There is nothing to draft with: the chat was started without a draft.")
+            case "/speculation", "on":
+                self.request = replace(self.request, source=self._source)
+                say("Speculation is on.")
+            case "/speculation", "off":
+                self.request = replace(self.request, source=None)
+                say("Speculation is off.")
+            case "/speculation", _:
+                say("Write /speculation on or /speculation off.")
+            case _:
+                say(f"There is no command {command}. /help lists them.")
+        return True
+
+    def _regenerate(self) -> None:
+        if not self.messages:
+            say("There is no reply yet.")
+            return
+        sampling = self.request.sampling
+        if sampling.temperature == 0.0:
+            say("At temperature 0 the reply stays the same.")
+        # Another seed, so that the words may differ.
+        self.request = replace(self.request, sampling=replace(sampling, seed=(sampling.seed + 1) % 2**64))
+        self._answer(self.messages[:-1])
+
+
+def _load_line_editing() -> None:
+    """Arrow keys and the history of this session, where Python has them. Nothing of it is written to disk."""
+    try:
+        import readline  # noqa: F401
+    except ImportError:
+        pass
+
+
+def _read_line(*, prompted: bool) -> str | None:
+    """The next line of input; None at its end."""
+    if prompted and sys.stdout.isatty():
+        try:
+            return input("> ")
+        except EOFError:
+            return None
+    if prompted:
+        sys.stderr.write("> ")
+        sys.stderr.flush()
+    return sys.stdin.readline() or None
