@@ -94,6 +94,20 @@ def test_counts_must_account_for_every_byte(count: int, change: int) -> None:
         decode_steps(repacked(blob, count, was + change))
 
 
+def test_columns_must_agree_with_each_other() -> None:
+    raw = zlib.decompress(encode_steps([ONE])[1:])
+    (names,) = struct.unpack_from("<I", raw, 4 * 7)
+    emitted_count = 36 + names + 8
+    assert struct.unpack_from("<I", raw, emitted_count) == (2,)
+    for hostile in (
+        raw[:emitted_count] + b"\x01" + raw[emitted_count + 1 :],
+        raw[:emitted_count] + b"\x03" + raw[emitted_count + 1 :],
+        raw + b"x",
+    ):
+        with pytest.raises(ProvenanceError):
+            decode_steps(b"\x01" + zlib.compress(hostile))
+
+
 def test_a_bomb_is_not_inflated() -> None:
     bomb = b"\x01" + zlib.compress(bytes(4 * MAX_BYTES), 1)
     with pytest.raises(ProvenanceError, match="too long"):
