@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from forespeak.speculation.draft import Draft, DraftSourceError, Evaluation
 from forespeak.speculation.language_model import Logits
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.trace import Source
 
 Row = NDArray[np.float32]
 Scores = Callable[[tuple[int, ...]], Row]
@@ -40,6 +43,46 @@ class ScriptedVocabulary:
             raise ValueError(f"token {token} is not one of {self.size}")
 
 
+class ScriptedSource:
+    """A draft source that guesses `guess`, the whole text with its prompt, wherever it is asked.
+
+    In the verb named by `breaks` it raises DraftSourceError from the `after`-th call on.
+    """
+
+    def __init__(self, guess: Sequence[int], *, breaks: str | None = None, after: int = 0) -> None:
+        self._guess = tuple(guess)
+        self._breaks = breaks
+        self._patience = after
+        self.text: list[int] = []
+        self.calls: list[str] = []
+
+    @property
+    def blocked(self) -> str | None:
+        return None
+
+    def begin(self, tokens: Sequence[int], sampler: Sampler) -> None:
+        self._called("begin")
+        self.text = list(tokens)
+
+    def observe(self, evaluation: Evaluation) -> None:
+        self._called("observe")
+
+    def propose(self, limit: int) -> Draft:
+        self._called("propose")
+        return Draft(self._guess[len(self.text) : len(self.text) + limit], Source.PROMPT_LOOKUP)
+
+    def accept(self, tokens: Sequence[int]) -> None:
+        self._called("accept")
+        self.text += tokens
+
+    def _called(self, verb: str) -> None:
+        self.calls.append(verb)
+        if verb == self._breaks:
+            self._patience -= 1
+            if self._patience < 0:
+                raise DraftSourceError(f"It broke in {verb}.")
+
+
 def letters(size: int, ends: Collection[int] = ()) -> ScriptedVocabulary:
     """Token i is the i-th letter from "a"; past "z" come the code points behind it."""
     return ScriptedVocabulary([chr(ord("a") + token).encode() for token in range(size)], ends)
@@ -47,9 +90,9 @@ def letters(size: int, ends: Collection[int] = ()) -> ScriptedVocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """One call of `evaluate`: where its tokens begin in the text, the tokens, and how many rows were asked for."""
+    """One call of `evaluate`: what was in the cache, what went in, and how many rows were asked for."""
 
-    start: int
+    cached: tuple[int, ...]
     tokens: tuple[int, ...]
     outputs: int
 
@@ -115,7 +158,7 @@ class ScriptedModel:
             raise ValueError(f"{len(self._tokens)} + {len(tokens)} tokens overflow {self._context_length}")
         if not all(0 <= token < self._vocabulary.size for token in tokens):
             raise ValueError(f"a token of {tokens} is not one of {self._vocabulary.size}")
-        self.evaluated.append(Evaluated(len(self._tokens), tuple(tokens), outputs))
+        self.evaluated.append(Evaluated(tuple(self._tokens), tuple(tokens), outputs))
         self._tokens += tokens
         self._rows.fill(np.nan)
         self._rows = np.empty((outputs, self._vocabulary.size), dtype=np.float32)

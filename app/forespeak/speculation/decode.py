@@ -47,12 +47,21 @@ Event = PromptProgress | SpeculationState | Step | Finished
 
 @dataclass(frozen=True, slots=True)
 class DecodeSettings:
-    """What one generation does, beside its sampling. `max_tokens` None: until the context is full."""
+    """What one generation does, beside its sampling. `max_tokens` None: until the context is full.
+
+    Raises ValueError for fewer than one token or a negative number of alternatives.
+    """
 
     rule: Rule = Rule.COUPLED
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     alternatives: int = 0
+
+    def __post_init__(self) -> None:
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise ValueError(f"max_tokens must be at least 1, not {self.max_tokens}")
+        if self.alternatives < 0:
+            raise ValueError(f"alternatives must be at least 0, not {self.alternatives}")
 
 
 def generate(
@@ -86,12 +95,11 @@ def generate(
 
     def finished(reason: FinishReason) -> Finished:
         now = time.perf_counter()
-        shown_at = now if first_token_at is None else first_token_at
         stats = loop.counter.summary(
             prompt_tokens=len(prompt),
             reused_prompt_tokens=reused,
-            time_to_first_token_seconds=shown_at - started,
-            decode_seconds=now - shown_at,
+            time_to_first_token_seconds=0.0 if first_token_at is None else first_token_at - started,
+            decode_seconds=0.0 if first_token_at is None else now - first_token_at,
             speculation=loop.state,
         )
         return Finished(reason, stats)
@@ -113,26 +121,25 @@ def generate(
     # are used, and for a model drafting for itself that would be one.
     logits = logits.copy()
     loop.begin_drafting()
-    yield loop.state
+    told = loop.state
+    yield told
 
     steps = loop.first_step(logits)
+    # Chosen, not shown: a stop string may hold it back while others are chosen, and they count in the time since.
+    first_token_at = time.perf_counter()
     while True:
-        for step in steps:
-            if first_token_at is None:
-                first_token_at = time.perf_counter()
-            yield step
+        if loop.state != told:
+            told = loop.state
+            yield told
+        yield from steps
         if loop.finish is not None:
             yield finished(loop.finish)
             return
         if cancelled():
-            for step in loop.release_all():
-                yield step
+            yield from loop.release_all()
             yield finished(FinishReason.CANCELLED)
             return
-        state = loop.state
         steps = loop.next_step()
-        if loop.state != state:
-            yield loop.state
 
 
 @dataclass(slots=True)
@@ -179,7 +186,10 @@ class _Loop:
 
     def observe(self, tokens: Sequence[int], logits: Logits) -> None:
         if self.source is not None:
-            self.source.observe(Evaluation(tuple(tokens), logits))
+            try:
+                self.source.observe(Evaluation(tuple(tokens), logits))
+            except DraftSourceError as error:
+                self._drop_source(error)
 
     def first_step(self, logits: Logits) -> list[Step]:
         """The prompt's own scores give the first token."""
@@ -189,6 +199,7 @@ class _Loop:
         before = time.perf_counter()
         draft = self._propose(self._limit())
         drafted = time.perf_counter()
+        self._refill()
         batch = [self.history[-1], *draft.tokens]
         logits = self.target.evaluate(batch, outputs=len(batch))
         verification = self._judge(draft, logits)
@@ -196,9 +207,16 @@ class _Loop:
         verified = time.perf_counter()
         return self._settle(draft, verification, drafted - before, verified - drafted)
 
+    def _refill(self) -> None:
+        """A cache that could not be cut where it should have been holds less than the text: evaluate the rest again."""
+        while len(self.target.tokens) < len(self.history) - 1:
+            at = len(self.target.tokens)
+            chunk = self.history[at : min(at + self.target.batch_limit, len(self.history) - 1)]
+            self.observe(chunk, self.target.evaluate(chunk, outputs=0))
+
     def _limit(self) -> int:
         """The longest draft that fits: the target's cache, one batch, and the tokens still wanted."""
-        room = self.target.context_length - len(self.target.tokens) - 1
+        room = self.target.context_length - len(self.history)
         bounds = [self.controller.next_length(), room, self.target.batch_limit - 1, self.target.output_limit - 1]
         if self.settings.max_tokens is not None:
             bounds.append(self.settings.max_tokens - self.counter.generated - 1)
@@ -271,7 +289,7 @@ class _Loop:
     def _limit_reached(self) -> FinishReason | None:
         if self.settings.max_tokens is not None and self.counter.generated >= self.settings.max_tokens:
             return FinishReason.LENGTH
-        if len(self.target.tokens) >= self.target.context_length:
+        if len(self.history) > self.target.context_length:
             return FinishReason.CONTEXT_FULL
         return None
 
@@ -311,6 +329,8 @@ class _Loop:
         """The held steps that may be shown; all of them, cut at a stop string, once the generation has ended."""
         if stop_at is not None:
             self._cut(stop_at - self._shown)
+            # What the last token has begun stands behind the stop string too.
+            self._decoder.flush()
         if self.finish is not None:
             return self.release_all()
         pending = self._stops.pending

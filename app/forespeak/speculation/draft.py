@@ -48,8 +48,8 @@ class DraftSourceError(Exception):
 class DraftSource(Protocol):
     """Guesses the next tokens. Driven by the loop in `decode`, in this order:
 
-    `begin` once, then `observe` after every target evaluation (the prompt's included), `propose` before a step,
-    `accept` after it.
+    `observe` after every target evaluation, the prompt's first; `begin` once, when the prompt is evaluated; then
+    `propose` before a step and `accept` after it. Each may raise DraftSourceError.
     """
 
     @property

@@ -214,7 +214,8 @@ class StepCounter:
             prompt_tokens=prompt_tokens,
             reused_prompt_tokens=reused_prompt_tokens,
             time_to_first_token_seconds=time_to_first_token_seconds,
-            prompt_tokens_per_second=_ratio(evaluated, time_to_first_token_seconds) or 0.0,
+            # Before the first token nobody knows how much of the prompt has been evaluated.
+            prompt_tokens_per_second=(_ratio(evaluated, time_to_first_token_seconds) or 0.0) if self.generated else 0.0,
             generated_tokens=self.generated,
             decode_seconds=decode_seconds,
             # The first token belongs to the prompt's evaluation, so neither it nor its time counts here.
