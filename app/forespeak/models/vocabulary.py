@@ -192,24 +192,24 @@ def _from_byte_level(text: bytes) -> bytes:
 
 
 def cached_header(path: Path) -> GgufHeader:
-    """Like read_header, but a file that has not changed since (size, time) is not read again."""
+    """Like read_header, but a file that has not changed since (number, size, time) is not read again."""
     return _header(_state(path))
 
 
 def cached_vocabulary(path: Path) -> Vocabulary:
-    """Like read_vocabulary, but a file that has not changed since (size, time) is not read again."""
+    """Like read_vocabulary, but a file that has not changed since (number, size, time) is not read again."""
     return _vocabulary(_state(path))
 
 
-_State = tuple[Path, int, int]
+_State = tuple[Path, int, int, int]
 
 
 def _state(path: Path) -> _State:
     try:
         about = path.stat()
     except (OSError, ValueError):
-        return path, -1, -1  # read_header will say what is wrong
-    return path.absolute(), about.st_size, about.st_mtime_ns
+        return path, -1, -1, -1  # read_header will say what is wrong
+    return path.absolute(), about.st_ino, about.st_size, about.st_mtime_ns
 
 
 @lru_cache(maxsize=64)

@@ -244,7 +244,7 @@ def _unequal_settings(target: Vocabulary, draft: Vocabulary) -> Iterator[tuple[s
 def _notes(target: Vocabulary, draft: Vocabulary) -> Iterator[str]:
     """Differences worth knowing that do not keep the draft from drafting."""
     if target.pre != draft.pre or target.merges_digest != draft.merges_digest:
-        yield "They split text by different rules. Only the target's is used, so the draft may guess a little less well."
+        yield "They split text by different rules. Only the target's is used, so the draft may guess a little worse."
     if (target.eos, target.eot) != (draft.eos, draft.eot):
         yield "They end a reply with different tokens; only the target's count."
 

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
+
+from forespeak.pairing.compatibility import Obstacle, Verdict, VerdictKind, compatibility, refusal
+from models.field_data import VOCABULARIES, needs_field_data
+from models.gguf_writer import CONTROL, NORMAL, USER_DEFINED, ModelFile, gguf
+
+WORDS: list[str | bytes] = [f"w{index}" for index in range(200)]
+SPECIAL: list[str | bytes] = ["<|endoftext|>", "<|im_end|>"]
+SETTINGS = {"bos_token_id": 200, "eos_token_id": 201}
+
+
+def model(tokens: list[str | bytes] | None = None, types: dict[int, int] | None = None, **changes: Any) -> ModelFile:
+    """A model of 200 words and two control tokens, with what is given changed."""
+    listed = [*WORDS, *SPECIAL] if tokens is None else tokens
+    kinds = [CONTROL if token in SPECIAL else NORMAL for token in listed]
+    for token, kind in (types or {}).items():
+        kinds[token] = kind
+    settings = {**SETTINGS, **changes.pop("settings", {})}
+    return replace(ModelFile(listed, kinds, settings=settings), **changes)
+
+
+def with_token(token: int, text: str) -> ModelFile:
+    tokens = [*WORDS, *SPECIAL]
+    tokens[token] = text
+    return model(tokens)
+
+
+def padded(count: int, name: str = "[PAD{}]") -> ModelFile:
+    return model([*WORDS, *SPECIAL, *(name.format(202 + index) for index in range(count))])
+
+
+Judge = Callable[[ModelFile, ModelFile], Verdict]
+
+
+@pytest.fixture
+def judge(tmp_path: Path) -> Judge:
+    """Write two models and return the verdict, having checked what holds for every verdict."""
+
+    def verdict(target: ModelFile, draft: ModelFile) -> Verdict:
+        # Each time in a folder of its own: two files written within one tick of the clock look alike to the cache.
+        folder = Path(mkdtemp(dir=tmp_path))
+        paths = target.write(folder / "target.gguf"), draft.write(folder / "draft.gguf")
+        found = compatibility(*paths)
+        assert json.loads(json.dumps(found.evidence)) == found.evidence
+        assert found.reason.endswith(".")
+        assert refusal(*paths) == (None if found.usable else found.reason)
+        return found
+
+    return verdict
+
+
+def test_the_same(judge: Judge) -> None:
+    found = judge(model(), model())
+    assert (found.kind, found.usable) == (VerdictKind.SAME, True)
+    assert found.reason == "Both have the same 202 tokens."
+    assert found.evidence["differences"] == 0
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(0, 128), (300, 1), (0, 1000), (5, 0)])
+def test_padding_of_any_length(judge: Judge, ours: int, theirs: int) -> None:
+    found = judge(padded(ours), padded(theirs))
+    assert (found.kind, found.usable) == (VerdictKind.SAME_PADDED, True)
+    assert found.evidence["padding"] == abs(ours - theirs)
+    assert ("draft" in found.reason) == (theirs > ours)
+
+
+def test_padding_under_other_names(judge: Judge) -> None:
+    found = judge(padded(3), padded(3, "<|extra_{}|>"))
+    assert (found.kind, found.usable) == (VerdictKind.SAME, True)
+
+
+def test_padding_as_wide_as_real_ones(judge: Judge) -> None:
+    words: list[str | bytes] = [f"w{index}" for index in range(151_643)]
+    wide = [*words, *(f"[PAD{index}]" for index in range(len(words), 152_064))]
+    target, draft = ModelFile(list(wide)), ModelFile(list(wide[:151_936]))
+    found = judge(target, draft)
+    assert (found.kind, found.usable) == (VerdictKind.SAME_PADDED, True)
+    assert found.reason == "Both have the same 151,936 tokens; the target's list is padded with 128 unused ones."
+
+
+@pytest.mark.parametrize("token", [0, 3, 139, 199])
+def test_one_other_token_is_named(judge: Judge, token: int) -> None:
+    found = judge(model(), with_token(token, "other"))
+    assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
+    assert found.reason == f"Token {token} is “w{token}” in the target and “other” in the draft."
+    assert found.evidence["differences"] == 1
+    assert found.evidence["first"] == {"id": token, "target": f"w{token}", "draft": "other"}
+
+
+def test_the_last_of_all_tokens(judge: Judge) -> None:
+    found = judge(model([*WORDS, "end"]), model([*WORDS, "fin"]))
+    assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
+    assert "Token 200 is “end” in the target and “fin” in the draft." in found.reason
+
+
+def test_several_are_counted(judge: Judge) -> None:
+    tokens = [*WORDS, *SPECIAL]
+    tokens[10], tokens[20], tokens[30] = "x", "y", "z"
+    found = judge(model(), model(tokens))
+    assert found.reason == "Token 10 is “w10” in the target and “x” in the draft. In all 3 tokens differ."
+
+
+def test_the_same_tokens_in_another_order(judge: Judge) -> None:
+    found = judge(model(), model([WORDS[0], *reversed(WORDS[1:]), *SPECIAL]))
+    assert (found.kind, found.usable) == (VerdictKind.OTHER_TOKENIZER, False)
+    assert found.reason == "Of 202 tokens 198 differ. Token 1 is “w1” in the target and “w199” in the draft."
+
+
+def test_another_kind_of_tokenizer(judge: Judge) -> None:
+    found = judge(model(), model(model="llama"))
+    assert (found.kind, found.usable) == (VerdictKind.OTHER_TOKENIZER, False)
+    assert "byte-level BPE in the target and SentencePiece in the draft" in found.reason
+
+
+def test_bos(judge: Judge) -> None:
+    adds = {"add_bos_token": True}
+    found = judge(model(settings=adds), model())
+    assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
+    assert "The target begins every text with token 200 “<|endoftext|>”, and the draft" in found.reason
+    assert found.evidence["settings"] == ["add_bos_token"]
+    assert not judge(model(settings=adds), model(settings={**adds, "bos_token_id": 201})).usable
+    # Ids that are put nowhere do not matter.
+    assert judge(model(), model(settings={"bos_token_id": 201})).kind is VerdictKind.SAME
+    # What llama.cpp does where the file is silent.
+    assert not judge(model(pre="llama-bpe"), model(pre="llama-bpe", settings={"add_bos_token": False})).usable
+    assert judge(model(pre="llama-bpe"), model(pre="llama-bpe", settings=adds)).usable
+
+
+def test_eos(judge: Judge) -> None:
+    assert not judge(model(), model(settings={"add_eos_token": True})).usable
+    # A base model and its instruction-tuned sister end their replies differently.
+    found = judge(model(), model(settings={"eos_token_id": 200}))
+    assert (found.kind, found.usable) == (VerdictKind.SAME, True)
+    assert "end a reply with different tokens" in found.reason
+
+
+@pytest.mark.parametrize("changes", [{"merges": ["b a"]}, {"pre": "smollm"}])
+def test_other_rules_of_splitting_are_only_noted(judge: Judge, changes: dict[str, Any]) -> None:
+    found = judge(model(), model(**changes))
+    assert (found.kind, found.usable) == (VerdictKind.SAME, True)
+    assert "split text by different rules" in found.reason
+
+
+def test_chat_template_scores_and_architecture_do_not_count(judge: Judge) -> None:
+    other = model(settings={"scores": [0.5] * 202}, architecture="llama")
+    other.entries["tokenizer.chat_template"] = "{{ messages }}"
+    found = judge(model(), other)
+    assert (found.kind, found.reason) == (VerdictKind.SAME, "Both have the same 202 tokens.")
+
+
+def test_a_token_that_only_the_target_has(judge: Judge) -> None:
+    added = model([*WORDS, *SPECIAL, "<tool_call>"], {202: USER_DEFINED})
+    found = judge(added, model())
+    assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
+    assert found.reason == "Token 202 “<tool_call>” of the target is unknown to the draft, whose last token is 201."
+    assert found.evidence["first"] == {"id": 202, "target": "<tool_call>", "draft": None}
+    found = judge(added, padded(1))
+    assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
+    assert found.reason == "Token 202 is “<tool_call>” in the target and “[PAD202]” in the draft."
+
+
+def test_a_token_that_only_the_draft_has(judge: Judge) -> None:
+    added = model([*WORDS, *SPECIAL, "<tool_call>"], {202: USER_DEFINED})
+    for target in (model(), padded(1)):
+        found = judge(target, added)
+        assert (found.kind, found.usable) == (VerdictKind.DIFFERS, True)
+        assert "<tool_call>" in found.reason
+        assert found.evidence["refusing_differences"] == 0
+
+
+def test_types(judge: Judge) -> None:
+    found = judge(model(), model(types={139: CONTROL}))
+    assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
+    assert found.reason == "Token 139, “w139”, is of the kind “normal” in the target and “control” in the draft."
+    marker = [*WORDS, *SPECIAL, "<tool_call>"]
+    assert judge(model(marker, {202: CONTROL}), model(marker, {202: USER_DEFINED})).kind is VerdictKind.SAME
+
+
+def test_the_end_under_another_name(judge: Judge) -> None:
+    found = judge(model(), model([*WORDS, SPECIAL[0], "</s>"], {201: CONTROL}, settings={"eot_token_id": 201}))
+    assert (found.kind, found.usable) == (VerdictKind.DIFFERS, True)
+    assert "Token 201 is “<|im_end|>” in the target and “</s>” in the draft." in found.reason
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_vocabulary_without_weights_is_still_compared(tmp_path: Path, side: int) -> None:
+    bare = model(tensors=()).write(tmp_path / "bare.gguf")
+    for other, kind in ((model(), VerdictKind.SAME), (with_token(7, "x"), VerdictKind.DIFFERS)):
+        whole = other.write(tmp_path / f"{kind.name}.gguf")
+        found = compatibility(*((bare, whole) if side == 0 else (whole, bare)))
+        assert (found.kind, found.usable, found.obstacle) == (kind, False, Obstacle.VOCABULARY_ONLY)
+        assert f"The {('target', 'draft')[side]}'s file holds a vocabulary but no weights." in found.reason
+        assert found.evidence["vocabularies_fit"] is (kind is VerdictKind.SAME)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_files_that_cannot_take_part(tmp_path: Path, side: int) -> None:
+    good = model().write(tmp_path / "good.gguf")
+
+    def against(bad: Path) -> Verdict:
+        found = compatibility(*((bad, good) if side == 0 else (good, bad)))
+        assert (found.kind, found.usable) == (VerdictKind.CANNOT, False)
+        assert found.evidence["side"] == ("target", "draft")[side]
+        assert bad.name in found.reason
+        assert json.dumps(found.evidence)
+        return found
+
+    def file(name: str, data: bytes) -> Path:
+        (tmp_path / name).write_bytes(data)
+        return tmp_path / name
+
+    weights = [("t", (4,))]
+    clip = file("mmproj.gguf", gguf({"general.architecture": "clip"}, weights))
+    assert against(clip).obstacle is Obstacle.PROJECTOR
+    lora = file("lora.gguf", gguf({"general.architecture": "llama", "general.type": "adapter"}, weights))
+    assert against(lora).obstacle is Obstacle.ADAPTER
+    assert against(file("bert.gguf", gguf({"general.architecture": "bert"}, weights))).obstacle is Obstacle.ENCODER
+    assert against(file("head.gguf", gguf({"general.architecture": "eagle3"}, weights))).obstacle is Obstacle.DRAFT_HEAD
+    assert against(file("imatrix.gguf", gguf({"general.type": "imatrix"}))).obstacle is Obstacle.IMATRIX
+    assert against(file("nothing.gguf", gguf({}))).obstacle is Obstacle.NO_MODEL
+    dumb = file("dumb.gguf", gguf({"general.architecture": "llama"}, weights))
+    assert against(dumb).obstacle is Obstacle.NO_VOCABULARY
+    note = against(file("note.gguf", b"hello there"))
+    assert (note.obstacle, note.evidence["problem"]) == (Obstacle.UNREADABLE, "not a GGUF file")
+    assert "a text file" in note.reason
+    cut = against(file("cut.gguf", good.read_bytes()[:-100]))
+    assert (cut.obstacle, cut.evidence["problem"]) == (Obstacle.UNREADABLE, "incomplete")
+    assert against(tmp_path / "gone.gguf").evidence["problem"] == "missing"
+    assert against(tmp_path).obstacle is Obstacle.UNREADABLE
+
+
+def test_split_models(tmp_path: Path) -> None:
+    whole = model().write(tmp_path / "whole.gguf")
+    split = {"split.count": 2}
+    first = model(entries={**split, "split.no": 0}).write(tmp_path / "big-00001-of-00002.gguf")
+    found = compatibility(first, whole)
+    assert (found.kind, found.obstacle) == (VerdictKind.CANNOT, Obstacle.SHARD_MISSING)
+    assert found.reason == "Part 2 of 2 of “big-00001-of-00002.gguf” is missing."
+    second = tmp_path / "big-00002-of-00002.gguf"
+    data = gguf({**split, "split.no": 1}, [("t", (400,))])
+    second.write_bytes(data[:-50])
+    found = compatibility(first, whole)
+    assert (found.obstacle, found.evidence["problem"]) == (Obstacle.UNREADABLE, "incomplete")
+    assert second.name in found.reason
+    second.write_bytes(data)
+    assert compatibility(first, whole).usable
+    assert compatibility(second, whole).obstacle is Obstacle.LATER_SHARD
+    renamed = first.rename(tmp_path / "renamed.gguf")
+    assert compatibility(renamed, whole).obstacle is Obstacle.SHARD_MISSING
+
+
+FITTING = {
+    ("qwen2", "qwen35"): VerdictKind.SAME,
+    ("qwen35", "qwen2"): VerdictKind.SAME,
+    ("llama-spm", "phi-3"): VerdictKind.DIFFERS,
+}
+"""The pairs of different real vocabularies that may work together."""
+
+
+@needs_field_data
+def test_the_real_vocabularies() -> None:
+    start = time.perf_counter()
+    table = {(a, b): compatibility(VOCABULARIES[a], VOCABULARIES[b]) for a in VOCABULARIES for b in VOCABULARIES}
+    seconds = time.perf_counter() - start
+    assert {pair for pair, found in table.items() if found.evidence["vocabularies_fit"] and pair[0] != pair[1]} == set(
+        FITTING
+    )
+    for pair, found in table.items():
+        assert not found.usable
+        assert found.obstacle is Obstacle.VOCABULARY_ONLY
+        if pair[0] == pair[1] or pair in FITTING:
+            assert found.kind is FITTING.get(pair, VerdictKind.SAME)
+    # llama.cpp accepts this pair, and then stops when the draft is to read token 32007.
+    assert "Token 32000 “<|endoftext|>” of the target is unknown to the draft" in table["phi-3", "llama-spm"].reason
+    assert table["llama-bpe", "qwen2"].kind is VerdictKind.OTHER_TOKENIZER
+    assert "Token 410 is “00” in the target and “ith” in the draft." in table["llama-bpe", "qwen2"].reason
+    assert seconds < 10  # 0.7 s on an idle machine
