@@ -20,7 +20,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"speculation"}),
     frozenset({"engines", "models"}),
     frozenset({"compare", "pairing", "chats"}),
-    frozenset({"ui", "cli", "terminal", "doctor", "__main__"}),
+    frozenset({"ui", "cli", "terminal", "reply", "doctor", "__main__"}),
 )
 """From the heart outwards. A room may import the rooms of earlier layers, and itself."""
 
@@ -32,6 +32,8 @@ NEIGHBOURS = frozenset(
         ("__main__", "ui"),
         ("__main__", "cli"),
         ("cli", "terminal"),
+        ("cli", "reply"),
+        ("terminal", "reply"),
         ("cli", "doctor"),
         ("doctor", "ui"),  # asks whether a window could open
     }

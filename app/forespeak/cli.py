@@ -6,17 +6,32 @@ import argparse
 import json
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from forespeak import __version__, terminal
-from forespeak.engines.engine import ChatMessage, Engine, GenerationRequest, Loaded, LoadRequest, Progress, Role
+from forespeak.engines.engine import (
+    ChatMessage,
+    ConversionRequest,
+    Engine,
+    GenerationRequest,
+    Loaded,
+    LoadRequest,
+    Progress,
+    Role,
+)
 from forespeak.errors import UserFacingError
+from forespeak.models.folders import folders
+from forespeak.models.gguf import read_header
+from forespeak.models.starter import StarterStatus, check_starter, starter_draft_path
+from forespeak.reply import collect, problems_of, record
 from forespeak.speculation.controller import DEFAULT_DRAFT_LENGTH
 from forespeak.speculation.sampling import SamplingSettings
-from forespeak.speculation.trace import DraftedToken, FinishReason, Source, Step
+from forespeak.speculation.trace import FinishReason, Source
 from forespeak.speculation.verify import Rule
 
 MENDABLE, BUG, INTERRUPTED = 2, 1, 130
@@ -24,24 +39,7 @@ MENDABLE, BUG, INTERRUPTED = 2, 1, 130
 
 STARTER, NGRAM, NONE = "starter", "ngram", "none"
 
-STATS = (
-    "prompt_tokens",
-    "time_to_first_token_seconds",
-    "prompt_tokens_per_second",
-    "generated_tokens",
-    "tokens_per_second",
-    "verify_steps",
-    "total_draft_tokens_count",
-    "accepted_draft_tokens_count",
-    "rejected_draft_tokens_count",
-    "ignored_draft_tokens_count",
-    "acceptance_rate",
-    "mean_acceptance_length",
-    "acceptance_rate_per_position",
-    "draft_time_share",
-    "peak_memory_bytes",
-)
-"""The fields of GenerationStats in the JSON, by their names there."""
+LOG_NAME = "forespeak.log"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -77,7 +75,18 @@ def _speak_utf8() -> None:
 
 
 def _report_bug(error: Exception) -> int:
-    terminal.say(f"forespeak: something went wrong that should not have: {type(error).__name__}.")
+    """A short word on stderr; the traceback goes to the log."""
+    terminal.say(f"forespeak: this should not have happened ({type(error).__name__}). It is a mistake in Forespeak.")
+    log = folders().logs / LOG_NAME
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            file.write(f"{datetime.now().astimezone().isoformat()} forespeak {__version__}, command line\n")
+            file.writelines(traceback.format_exception(error))
+    except OSError as failure:
+        terminal.say(f"It could not be written to {log}: {failure.strerror or failure}.")
+    else:
+        terminal.say(f"What is known about it stands in {log}.")
     return BUG
 
 
@@ -273,7 +282,7 @@ def _load(engine: Engine, options: argparse.Namespace) -> Loaded:
         loaded = engine.load(request, progress.show, interrupt.asked)
     if loaded is None:
         raise KeyboardInterrupt
-    for problem in _problems(loaded):
+    for problem in problems_of(loaded):
         terminal.say(problem)
     return loaded
 
@@ -281,20 +290,33 @@ def _load(engine: Engine, options: argparse.Namespace) -> Loaded:
 def _target_path(
     name: str, engine: Engine, progress: Callable[[Progress], None], cancelled: Callable[[], bool]
 ) -> Path:
-    return Path(name).expanduser()
+    """A file, or the starter's target, which is unpacked the first time."""
+    if name != STARTER:
+        return _whole_model(Path(name).expanduser())
+    state = check_starter(folders().models)
+    if state.status is StarterStatus.MUST_BE_UNPACKED:
+        unpacked = engine.convert(ConversionRequest(state.draft, state.target), progress, cancelled)
+        if unpacked is None:
+            raise KeyboardInterrupt
+    return state.target
+
+
+def _whole_model(path: Path) -> Path:
+    """The path, if a model's weights are all there: our reader says in plainer words what is wrong than llama.cpp."""
+    if read_header(path).is_vocabulary_only:
+        raise UserFacingError(
+            f"“{path.name}” cannot write anything.",
+            "It holds a vocabulary but no weights.",
+            "Choose the whole model's file.",
+        )
+    return path
 
 
 def _draft_path(name: str) -> Path:
-    return Path(name).expanduser()
-
-
-def _problems(loaded: Loaded) -> list[str]:
-    problems = []
-    if loaded.draft_problem:
-        problems.append(f"There is no draft: {loaded.draft_problem}")
-    if loaded.template_problem:
-        problems.append(loaded.template_problem)
-    return problems
+    if name != STARTER:
+        return Path(name).expanduser()
+    # Where the package is missing, the check says so.
+    return starter_draft_path() or check_starter(folders().models).draft
 
 
 def _with_prompt(request: GenerationRequest, system: str | None, prompt: str) -> GenerationRequest:
@@ -306,66 +328,13 @@ def _answer(engine: Engine, loaded: Loaded, request: GenerationRequest, *, as_js
     """Answer one prompt on stdout: the text as it comes, or all of it as JSON."""
     painter = terminal.Painter.of(sys.stdout)
     with terminal.Interrupt() as interrupt:
-        reply = terminal.collect(engine.generate(request, interrupt.asked), None if as_json else painter.step)
+        reply = collect(engine.generate(request, interrupt.asked), None if as_json else painter.step)
     if as_json:
-        json.dump(_record(reply, loaded), sys.stdout, ensure_ascii=False, indent=1)
+        json.dump(record(reply, loaded), sys.stdout, ensure_ascii=False, indent=1)
     painter.write("\n")
     if not as_json:
         terminal.say_outcome(reply, speculating=request.source is not None)
     return INTERRUPTED if reply.reason is FinishReason.CANCELLED else 0
-
-
-def _record(reply: terminal.Reply, loaded: Loaded) -> dict[str, Any]:
-    """The JSON of a reply. `p` is the target's probability of a token, `q` the draft's."""
-    state = reply.stats.speculation
-    stats: dict[str, Any] = {name: getattr(reply.stats, name) for name in STATS}
-    stats["speculation"] = {
-        "active": state is not None and state.active,
-        "reason": loaded.draft_problem or (state.reason if state else None),
-        "draft_length": state.draft_length if state else 0,
-    }
-    return {
-        "text": reply.text,
-        "finish_reason": reply.reason.value,
-        "tokens": [
-            {
-                "id": token.id,
-                "text": token.text,
-                "origin": token.origin.value,
-                "source": _name(token.source),
-                "p": token.probability,
-                "q": token.draft_probability,
-            }
-            for step in reply.steps
-            for token in step.emitted
-        ],
-        "steps": [_step_record(step) for step in reply.steps],
-        "stats": stats,
-        "notices": [*_problems(loaded), *reply.notices],
-    }
-
-
-def _step_record(step: Step) -> dict[str, Any]:
-    return {
-        "index": step.index,
-        "emitted": len(step.emitted),
-        "drafted": step.tested_count + len(step.ignored),
-        "accepted": step.accepted_count,
-        "rejected": [_drafted_record(token) for token in step.rejected],
-        "ignored": [_drafted_record(token) for token in step.ignored],
-        "draft_seconds": step.draft_seconds,
-        "target_seconds": step.target_seconds,
-        "cache_length": step.cache_length,
-        "source": _name(step.source),
-    }
-
-
-def _drafted_record(token: DraftedToken) -> dict[str, Any]:
-    return {"id": token.id, "text": token.text, "p": token.probability, "q": token.draft_probability}
-
-
-def _name(source: Source | None) -> str | None:
-    return source.value if source else None
 
 
 # forespeak doctor

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from types import FrameType, TracebackType
 from typing import TextIO
 
-from forespeak.engines.engine import ChatMessage, Engine, GenerationRequest, Notice, Progress, Role
+from forespeak.engines.engine import ChatMessage, Engine, GenerationRequest, Progress, Role
 from forespeak.errors import UserFacingError
-from forespeak.speculation.decode import Event, Finished
-from forespeak.speculation.trace import FinishReason, GenerationStats, Origin, Source, Step, Token, text_of
+from forespeak.reply import Reply, collect, counts, ending
+from forespeak.speculation.trace import Origin, Source, Step, Token
 
 _GREEN, _CYAN, _AMBER, _VIOLET = "\x1b[32m", "\x1b[36m", "\x1b[33m", "\x1b[35m"
 # Terminals that know one underline only show that one: they skip the second sequence.
@@ -152,72 +151,6 @@ class ProgressLine:
             # Back to the start of the line, and away with what stood there.
             sys.stderr.write(f"\r{line}\x1b[K")
             sys.stderr.flush()
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A finished generation."""
-
-    steps: tuple[Step, ...]
-    notices: tuple[str, ...]
-    reason: FinishReason
-    stats: GenerationStats
-
-    @property
-    def text(self) -> str:
-        return text_of(self.steps)
-
-
-def collect(events: Iterable[Notice | Event], on_step: Callable[[Step], None] | None = None) -> Reply:
-    """Run a generation to its end and keep what happened; `on_step` hears of each step at once."""
-    steps: list[Step] = []
-    notices: list[str] = []
-    for event in events:
-        match event:
-            case Step():
-                steps.append(event)
-                if on_step is not None:
-                    on_step(event)
-            case Notice(text):
-                notices.append(text)
-            case Finished(reason, stats):
-                return Reply(tuple(steps), tuple(notices), reason, stats)
-            case _:
-                pass
-    raise RuntimeError("a generation ended without saying how")
-
-
-def counts(reply: Reply, *, speculating: bool) -> str:
-    """What a reply cost and what speculation did, in one line. `speculating`: whether it was asked for."""
-    stats = reply.stats
-    parts = [f"{stats.tokens_per_second:.1f} tokens/s"]
-    if stats.acceptance_rate is not None and stats.mean_acceptance_length is not None:
-        tested = stats.accepted_draft_tokens_count + stats.rejected_draft_tokens_count
-        accepted = f"{stats.acceptance_rate:.0%}".replace("%", " %")
-        parts.append(f"{accepted} of drafts accepted ({stats.accepted_draft_tokens_count} of {tested})")
-        parts.append(f"{stats.mean_acceptance_length:.1f} tokens per check")
-    if stats.ignored_draft_tokens_count:
-        parts.append(f"{stats.ignored_draft_tokens_count} drafted but not needed")
-    parts.append(f"first token after {stats.time_to_first_token_seconds:.2f} s")
-    parts.append("1 token" if stats.generated_tokens == 1 else f"{stats.generated_tokens} tokens")
-    if not speculating:
-        parts.append("without speculation")
-    elif stats.speculation is not None and not stats.speculation.active:
-        parts.append(f"no speculation: {stats.speculation.reason}")
-    return " · ".join(parts)
-
-
-def ending(reason: FinishReason) -> str | None:
-    """Why a reply ends early, in a sentence; None where the model simply finished."""
-    match reason:
-        case FinishReason.STOP:
-            return None
-        case FinishReason.LENGTH:
-            return "Stopped at the limit of tokens."
-        case FinishReason.CONTEXT_FULL:
-            return "Stopped: the model's context is full."
-        case FinishReason.CANCELLED:
-            return "Stopped."
 
 
 def say(text: str) -> None:
