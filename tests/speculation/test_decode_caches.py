@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forespeak.speculation.controller import FixedDraftLength
 from forespeak.speculation.decode import DecodeSettings, Event, Finished, PromptProgress, generate
-from forespeak.speculation.draft import DraftSource
+from forespeak.speculation.draft import DraftSource, Evaluation
 from forespeak.speculation.draft_model import DraftModel
 from forespeak.speculation.ngram import PromptLookup
 from forespeak.speculation.sampling import Sampler, SamplingSettings
@@ -132,6 +133,21 @@ def test_the_same_prompt_again_keeps_one_token_to_evaluate() -> None:
     assert end_of(events).stats.reused_prompt_tokens == len(PROMPT) - 1
 
 
+class Overwriting(ScriptedSource):
+    """Evaluates on the target's own engine when it begins, which overwrites the scores that were handed out."""
+
+    def observe(self, evaluation: Evaluation) -> None:
+        self.rows = evaluation.logits
+
+    def begin(self, tokens: Sequence[int], sampler: Sampler) -> None:
+        super().begin(tokens, sampler)
+        self.rows.fill(np.nan)
+
+
+def test_the_prompts_scores_outlive_what_the_source_evaluates() -> None:
+    assert ids_of(list(run(target_of(), Overwriting([*PROMPT, *EXPECTED])))) == EXPECTED[:24]
+
+
 # Any yield is a good place to stop.
 
 
@@ -250,9 +266,7 @@ def test_every_limit_holds_and_changes_no_word(
     source: str,
     rule: Rule,
 ) -> None:
-    target = ScriptedModel(
-        SCORES, letters(SIZE), context_length=context, batch_limit=batch, output_limit=min(outputs, batch)
-    )
+    target = ScriptedModel(SCORES, letters(SIZE), context_length=context, batch_limit=batch, output_limit=outputs)
     draft = ScriptedModel(GOOD, letters(SIZE), context_length=draft_context, batch_limit=draft_batch, output_limit=1)
     sources: dict[str, DraftSource] = {
         "draft model": drafting(draft, rule),
@@ -271,10 +285,11 @@ def test_every_limit_holds_and_changes_no_word(
     assert max(call.outputs for call in target.evaluated) <= min(length, outputs - 1, batch - 1) + 1
 
 
-def test_the_last_place_of_the_context_is_used() -> None:
+def test_the_last_place_of_the_context_is_used_and_by_a_draft_too() -> None:
     target = ScriptedModel(SCORES, letters(SIZE), context_length=12)
     events = list(run(target, ScriptedSource([*PROMPT, *EXPECTED]), count=None))
     assert len(target.tokens) == 12
+    assert [len(event.emitted) for event in events if isinstance(event, Step)] == [1, 5]
     assert end_of(events).reason is FinishReason.CONTEXT_FULL
 
 

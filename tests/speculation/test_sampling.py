@@ -44,8 +44,8 @@ def reference(logits: NDArray[np.float32], chosen: SamplingSettings, recent: lis
     if chosen.penalises:
         window = recent[-chosen.penalty_window :]
         for token in {token for token in window if token < len(logits)}:
-            score = scores[token]
-            score = score / chosen.repeat_penalty if score > 0 else score * chosen.repeat_penalty
+            score, factor = logits[token], np.float32(chosen.repeat_penalty)
+            score = float(score / factor if score > 0 else score * factor)
             score -= window.count(token) * chosen.frequency_penalty + chosen.presence_penalty
             scores[token] = float(np.float32(score))
     ranked = sorted(scores, key=lambda token: (-scores[token], token))
