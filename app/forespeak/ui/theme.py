@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette, QTextCharFormat
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QPalette, QTextCharFormat
 
 from forespeak.resource_files import resource_path
 from forespeak.speculation.trace import Origin, Source
@@ -209,11 +209,18 @@ def mark_format(theme: Theme, origin: Origin, source: Source | None, style: Mark
     return kind_format(theme, mark_kind(origin, source), style)
 
 
+def _system_font(kind: QFontDatabase.SystemFont) -> QFont:
+    font = QFontDatabase.systemFont(kind)
+    # The name may be a generic one, which in a list of families would lose to the fallbacks.
+    families = [family if QFontDatabase.hasFamily(family) else QFontInfo(font).family() for family in font.families()]
+    font.setFamilies([*families, *_FALLBACKS])
+    return font
+
+
 @cache
 def ui_font(pixels: int = TEXT_PIXELS, weight: int = QFont.Weight.Normal.value) -> QFont:
     """The system's font with fallbacks for CJK and emoji. Needs a running QGuiApplication; do not change the result."""
-    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
-    font.setFamilies([*font.families(), *_FALLBACKS])
+    font = _system_font(QFontDatabase.SystemFont.GeneralFont)
     font.setPixelSize(pixels)
     font.setWeight(QFont.Weight(weight))
     return font
@@ -222,8 +229,7 @@ def ui_font(pixels: int = TEXT_PIXELS, weight: int = QFont.Weight.Normal.value) 
 @cache
 def code_font(pixels: int = 13) -> QFont:
     """The system's monospaced font with the same fallbacks. Do not change the result."""
-    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-    font.setFamilies([*font.families(), *_FALLBACKS])
+    font = _system_font(QFontDatabase.SystemFont.FixedFont)
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setPixelSize(pixels)
     return font

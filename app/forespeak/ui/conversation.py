@@ -1,0 +1,309 @@
+"""The conversation: messages one below the other, built when they come near the view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from forespeak.engines.engine import Role
+from forespeak.speculation.trace import Step
+from forespeak.ui.icons import icon
+from forespeak.ui.message_parts import MessageItem
+from forespeak.ui.message_view import MessageView, ReplyView, UserView
+from forespeak.ui.provenance import TokenRef
+from forespeak.ui.text_flow import Look
+from forespeak.ui.theme import LIGHT, REPLY_WIDTH, MarkStyle, Theme
+from forespeak.ui.token_card import TokenCard
+
+__all__ = ["ConversationView", "MessageItem", "column_of"]
+
+_NEAR = 500
+"""Pixels beyond the view that are built already."""
+_GAP = 22
+_TOP_MARGIN = 26
+_BOTTOM_MARGIN = 24
+_AT_BOTTOM = 30
+"""Pixels from the end that count as being there."""
+
+
+def column_of(width: int) -> tuple[int, int]:
+    """Left edge and width of the column of text in a conversation that is `width` pixels wide."""
+    margin = 56 if width >= 720 else 24
+    column = max(min(width - 2 * margin, REPLY_WIDTH + 4), 120)
+    return (width - column) // 2, column
+
+
+class ConversationView(QWidget):
+    """Shows messages, follows the newest one while it grows, and tells what the user asks for."""
+
+    regenerateRequested = Signal(int)
+    editRequested = Signal(int)
+    copyRequested = Signal(int)
+    versionRequested = Signal(int, int)
+    tokenSelected = Signal(object)
+    """A TokenRef: what the user chose with a click or the keyboard."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._look = Look(LIGHT)
+        self._views: list[MessageView] = []
+        self._by_id: dict[int, MessageView] = {}
+        self._sticks = True
+        self._moving = False
+        self._scroll = QScrollArea(self)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._canvas = QWidget()
+        self._canvas.setObjectName("conversationCanvas")
+        self._scroll.setWidget(self._canvas)
+        self._scroll.verticalScrollBar().valueChanged.connect(self._scrolled)
+        self._jump = QPushButton(self.tr("Jump to newest"), self)
+        self._jump.clicked.connect(self.jump_to_newest)
+        self._jump.hide()
+        self._empty = EmptyConversation(self)
+        self._card = TokenCard(self)
+        self._card.hide()
+        self.setAccessibleName(self.tr("Conversation"))
+        self.set_theme(LIGHT)
+
+    # What is shown
+
+    def set_theme(self, theme: Theme) -> None:
+        self._set_look(Look(theme, self._look.marks))
+        self._card.set_theme(theme)
+        self._empty.set_theme(theme)
+        self._jump.setIcon(icon("down", theme.ink))
+        self._canvas.setStyleSheet(f"#conversationCanvas {{ background: {theme.window}; }}")
+        self._scroll.setStyleSheet(f"QScrollArea {{ background: {theme.window}; border: none; }}")
+
+    def set_mark_style(self, style: MarkStyle) -> None:
+        self._set_look(Look(self._look.theme, style))
+
+    def _set_look(self, look: Look) -> None:
+        self._look = look
+        for view in self._views:
+            view.set_look(look)
+        self._settle()
+
+    def clear(self) -> None:
+        self._card.hide()
+        for view in self._views:
+            view.hide()
+            view.deleteLater()
+        self._views.clear()
+        self._by_id.clear()
+        self._sticks = True
+        self._settle()
+
+    def set_messages(self, items: Sequence[MessageItem]) -> None:
+        """Show these messages instead, scrolled to the end."""
+        self.clear()
+        for item in items:
+            self._add_view(item)
+        self._settle()
+
+    def add_message(self, item: MessageItem) -> None:
+        """A new message at the end. One's own message always brings the end into view."""
+        self._add_view(item)
+        if item.role is Role.USER:
+            self._sticks = True
+        self._settle()
+
+    def _add_view(self, item: MessageItem) -> None:
+        view: MessageView
+        if item.role is Role.ASSISTANT:
+            reply = ReplyView(item, self._look, self._canvas)
+            reply.regenerateRequested.connect(self.regenerateRequested)
+            reply.heightChanged.connect(self._settle)
+            reply.body.tokenPointed.connect(self._show_card)
+            reply.body.tokenSelected.connect(self.tokenSelected)
+            reply.body.linkActivated.connect(self._open_link)
+            reply.body.selectionMoved.connect(self._bring_into_view)
+            view = reply
+        else:
+            bubble = UserView(item, self._look, self._canvas)
+            bubble.editRequested.connect(self.editRequested)
+            view = bubble
+        view.copyRequested.connect(self.copyRequested)
+        view.versionRequested.connect(self.versionRequested)
+        view.set_width(self._column()[1])
+        view.show()
+        self._views.append(view)
+        self._by_id[item.id] = view
+
+    def append_steps(self, message_id: int, steps: Sequence[Step]) -> None:
+        """More of a reply that is being generated: a batch, at most sixty times a second."""
+        view = self._by_id.get(message_id)
+        if isinstance(view, ReplyView) and steps:
+            view.append(steps)
+            self._settle()
+
+    def set_prompt_progress(self, message_id: int, done: int, total: int) -> None:
+        """How many of the prompt's tokens have been read."""
+        view = self._by_id.get(message_id)
+        if isinstance(view, ReplyView):
+            view.set_progress(done, total)
+
+    def finish_message(self, message_id: int, item: MessageItem) -> None:
+        """A reply is complete, stopped or failed; `item` may carry another id from now on."""
+        view = self._by_id.pop(message_id, None)
+        if isinstance(view, ReplyView):
+            self._by_id[item.id] = view
+            view.finish(item)
+            self._settle()
+
+    # Layout
+
+    def _column(self) -> tuple[int, int]:
+        return column_of(self._scroll.viewport().width())
+
+    @Slot()
+    def _settle(self) -> None:
+        """Place every message, building those near the view; what the user reads stays where it is."""
+        self._empty.setVisible(not self._views)
+        bar = self._scroll.verticalScrollBar()
+        viewport = self._scroll.viewport()
+        self._moving = True
+        self._place()
+        # Building changes estimated heights, which brings other messages near.
+        for _ in range(4):
+            if self._sticks:
+                bar.setValue(bar.maximum())
+            top = bar.value()
+            grown, changed = self._build_between(top, top + viewport.height())
+            if not changed:
+                break
+            self._place()
+            if grown and not self._sticks:
+                bar.setValue(round(top + grown))
+        if self._sticks:
+            bar.setValue(bar.maximum())
+        self._moving = False
+        self._place_jump()
+
+    def _build_between(self, top: float, bottom: float) -> tuple[float, bool]:
+        grown, changed = 0.0, False
+        for view in self._views:
+            height = view.content_height()
+            if view.top + height < top - _NEAR or view.top > bottom + _NEAR:
+                continue
+            grown += view.ensure(top - view.top, bottom + _NEAR - view.top)
+            changed = changed or view.content_height() != height
+        return grown, changed
+
+    def _place(self) -> None:
+        left, width = self._column()
+        y = _TOP_MARGIN
+        for view in self._views:
+            height = int(view.content_height() + 0.999)
+            view.top = y
+            place = QRect(left, y, width, height)
+            if view.geometry() != place:
+                view.setGeometry(place)
+            y += height + _GAP
+        size = QSize(self._scroll.viewport().width(), max(y - _GAP + _BOTTOM_MARGIN, self._scroll.viewport().height()))
+        if self._canvas.size() != size:
+            self._canvas.resize(size)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._scroll.setGeometry(self.rect())
+        self._empty.setGeometry(self.rect())
+        width = self._column()[1]
+        anchor = next(
+            (view for view in self._views if view.top + view.height() > self._scroll.verticalScrollBar().value()), None
+        )
+        offset = 0 if anchor is None else self._scroll.verticalScrollBar().value() - anchor.top
+        for view in self._views:
+            if view.content_width != width:
+                view.set_width(width)
+        self._settle()
+        if anchor is not None and not self._sticks:
+            self._moving = True
+            self._scroll.verticalScrollBar().setValue(int(anchor.top + offset))
+            self._moving = False
+            self._settle()
+
+    @Slot(int)
+    def _scrolled(self, value: int) -> None:
+        if self._moving:
+            return
+        self._card.hide()
+        self._sticks = value >= self._scroll.verticalScrollBar().maximum() - _AT_BOTTOM
+        self._settle()
+
+    def _place_jump(self) -> None:
+        self._jump.setVisible(not self._sticks and bool(self._views))
+        size = self._jump.sizeHint()
+        self._jump.setGeometry(
+            (self.width() - size.width()) // 2, self.height() - size.height() - 12, size.width(), size.height()
+        )
+        self._jump.raise_()
+
+    @Slot()
+    def jump_to_newest(self) -> None:
+        """Back to the end, and stay there while it grows."""
+        self._sticks = True
+        self._settle()
+
+    # Tokens and links
+
+    @Slot(object, QRect)
+    def _show_card(self, ref: TokenRef | None, place: QRect) -> None:
+        if ref is None:
+            self._card.hide()
+        else:
+            self._card.show_token(ref, place)
+
+    @Slot(QRect)
+    def _bring_into_view(self, place: QRect) -> None:
+        body = self.sender()
+        if not isinstance(body, QWidget):
+            return
+        bar = self._scroll.verticalScrollBar()
+        y = body.mapTo(self._canvas, QPoint(0, place.top())).y()
+        if y < bar.value() + 40 or y + place.height() > bar.value() + self._scroll.viewport().height() - 40:
+            bar.setValue(y - self._scroll.viewport().height() // 2)
+
+    @Slot(str)
+    def _open_link(self, address: str) -> None:
+        url = QUrl(address)
+        if url.scheme() in {"http", "https"}:
+            QDesktopServices.openUrl(url)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_End:
+            self.jump_to_newest()
+        else:
+            super().keyPressEvent(event)
+
+
+class EmptyConversation(QWidget):
+    """What a new chat shows: what to try, in a few words."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        column = QVBoxLayout(self)
+        column.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        column.setSpacing(8)
+        self._icon = QLabel(self)
+        self._title = QLabel(self.tr("Ask something to begin"), self)
+        self._title.setProperty("heading", True)
+        self._hint = QLabel(
+            self.tr(
+                "Every word of the reply shows who chose it. Code and rewriting gain most:\n"
+                "try a function with tests, or paste a text and ask for a small change."
+            ),
+            self,
+        )
+        self._hint.setProperty("muted", True)
+        for label in (self._icon, self._title, self._hint):
+            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            column.addWidget(label)
+
+    def set_theme(self, theme: Theme) -> None:
+        self._icon.setPixmap(icon("chat", theme.accent, size=36).pixmap(QSize(36, 36)))

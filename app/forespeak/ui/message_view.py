@@ -1,0 +1,335 @@
+"""One message of the conversation: a bubble of the user's, or a reply with its figures and its actions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QEnterEvent, QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+
+from forespeak.speculation.trace import Step
+from forespeak.ui.markdown_blocks import RichText
+from forespeak.ui.message_body import MessageBody
+from forespeak.ui.message_parts import MessageItem, PromptProgressBar, QuietButton, ReplyFooter, estimated_height
+from forespeak.ui.text_flow import FlowFont, Look, TextFlow
+from forespeak.ui.theme import REPLY_WIDTH, TEXT_PIXELS, ui_font
+
+BUBBLE_SHARE = 0.62
+_BUBBLE_PADDING = QPointF(15, 9)
+
+
+class MessageView(QWidget):
+    """A message of a known width whose height is an estimate until it is built."""
+
+    copyRequested = Signal(int)
+    versionRequested = Signal(int, int)
+
+    def __init__(self, item: MessageItem, look: Look, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.item = item
+        self.look = look
+        self.built = False
+        self.content_width = 0.0
+        self.top = 0.0
+        """Where it stands in the conversation, kept by the conversation."""
+
+    def content_height(self) -> float:
+        raise NotImplementedError
+
+    def set_width(self, width: float) -> None:
+        self.content_width = width
+
+    def set_look(self, look: Look) -> None:
+        self.look = look
+        self.update()
+
+    def ensure(self, top: float, bottom: float) -> float:
+        """Build what lies between (from this widget's top); returns the growth of what stands above `top`."""
+        raise NotImplementedError
+
+    def version_buttons(self) -> list[QWidget]:
+        """The way to other versions, if there are any."""
+        item = self.item
+        if item.versions < 2:
+            return []
+        previous = QuietButton("previous", self.tr("Previous version"), self)
+        previous.setEnabled(item.version > 1)
+        previous.clicked.connect(self._previous_version)
+        following = QuietButton("next", self.tr("Next version"), self)
+        following.setEnabled(item.version < item.versions)
+        following.clicked.connect(self._next_version)
+        label = QLabel(f"{item.version} / {item.versions}", self)
+        label.setProperty("caption", True)
+        label.setAccessibleName(self.tr("Version {0} of {1}").format(item.version, item.versions))
+        return [previous, label, following]
+
+    @Slot()
+    def _previous_version(self) -> None:
+        self.versionRequested.emit(self.item.id, self.item.version - 1)
+
+    @Slot()
+    def _next_version(self) -> None:
+        self.versionRequested.emit(self.item.id, self.item.version + 1)
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.item.text)
+        self.copyRequested.emit(self.item.id)
+
+
+class UserView(MessageView):
+    """What the user wrote, as a bubble on the right."""
+
+    editRequested = Signal(int)
+
+    def __init__(self, item: MessageItem, look: Look, parent: QWidget) -> None:
+        super().__init__(item, look, parent)
+        self._flow: TextFlow | None = None
+        self._actions: QWidget | None = None
+        self.setAccessibleName(self.tr("You wrote: {0}").format(item.text))
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+
+    @property
+    def _room(self) -> float:
+        return self.content_width * BUBBLE_SHARE - 2 * _BUBBLE_PADDING.x()
+
+    def content_height(self) -> float:
+        versions = 26 if self.item.versions > 1 else 0
+        if self._flow is None:
+            return estimated_height(self.item.text, self._room) * 0.9 + 2 * _BUBBLE_PADDING.y() + versions
+        return self._flow.height + 2 * _BUBBLE_PADDING.y() + versions
+
+    def set_look(self, look: Look) -> None:
+        super().set_look(look)
+        if self._flow is not None:
+            self._flow.layout(self._room, look.theme)
+        for button in self.findChildren(QuietButton):
+            button.set_theme(look.theme)
+
+    def set_width(self, width: float) -> None:
+        super().set_width(width)
+        if self._flow is not None:
+            self._flow.layout(self._room, self.look.theme)
+            self._place_actions()
+
+    def ensure(self, top: float, bottom: float) -> float:
+        if self._flow is not None:
+            return 0.0
+        before = self.content_height()
+        self._flow = TextFlow(RichText(self.item.text), (), FlowFont(ui_font(TEXT_PIXELS), 1.55))
+        self._flow.layout(self._room, self.look.theme)
+        self._build_actions()
+        self.built = True
+        return self.content_height() - before if top > 0 else 0.0
+
+    def _bubble(self) -> QRectF:
+        if self._flow is None:
+            return QRectF()
+        width = self._flow.natural_width + 2 * _BUBBLE_PADDING.x() + 1
+        return QRectF(self.content_width - width, 0, width, self._flow.height + 2 * _BUBBLE_PADDING.y())
+
+    def _build_actions(self) -> None:
+        actions = QWidget(self)
+        row = QHBoxLayout(actions)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        for widget in self.version_buttons():
+            row.addWidget(widget)
+        edit = QuietButton("edit", self.tr("Edit this message"), self, quiet_until_hovered=True)
+        edit.clicked.connect(self._edit)
+        copy = QuietButton("copy", self.tr("Copy this message"), self, quiet_until_hovered=True)
+        copy.clicked.connect(self._copy)
+        self._side_buttons = [copy, edit]
+        self._actions = actions
+        for button in self.findChildren(QuietButton):
+            button.set_theme(self.look.theme)
+        self._place_actions()
+        actions.show()
+
+    def _place_actions(self) -> None:
+        if self._actions is None:
+            return
+        bubble = self._bubble()
+        size = self._actions.sizeHint()
+        self._actions.setGeometry(
+            QRect(int(self.content_width) - size.width(), int(bubble.bottom()) + 2, size.width(), 24)
+        )
+        left = int(bubble.left()) - 6
+        for button in self._side_buttons:
+            side = button.sizeHint()
+            left -= side.width()
+            button.setGeometry(QRect(left, 5, side.width(), side.height()))
+            button.show()
+
+    @Slot()
+    def _edit(self) -> None:
+        self.editRequested.emit(self.item.id)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self.update()
+        super().enterEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._flow is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self.look.theme.bubble))
+        bubble = self._bubble()
+        painter.drawRoundedRect(bubble, 14, 14)
+        self._flow.paint(painter, bubble.topLeft() + _BUBBLE_PADDING, QRectF(event.rect()), self.look)
+        painter.end()
+
+
+class ReplyView(MessageView):
+    """A reply of the model."""
+
+    regenerateRequested = Signal(int)
+    heightChanged = Signal()
+
+    def __init__(self, item: MessageItem, look: Look, parent: QWidget) -> None:
+        super().__init__(item, look, parent)
+        self.body = MessageBody(look, self)
+        self.body.hide()
+        self._progress: PromptProgressBar | None = None
+        self._footer: ReplyFooter | None = None
+        self._progress_shown = (0, 0)
+        self._replaced = False
+
+    @property
+    def generating(self) -> bool:
+        return self.item.state == "generating"
+
+    @property
+    def _waiting(self) -> bool:
+        return self.generating and not self.body.document.text
+
+    @property
+    def _text_width(self) -> float:
+        return min(self.content_width, float(REPLY_WIDTH))
+
+    def content_height(self) -> float:
+        if not self.built:
+            return estimated_height(self.item.text, self._text_width) + 38
+        body = 28.0 if self._waiting else self.body.document.height
+        return body + (self._footer.needed_height(self._text_width) if self._footer is not None else 0.0)
+
+    def set_width(self, width: float) -> None:
+        super().set_width(width)
+        self.body.document.set_width(self._text_width)
+        self._arrange()
+
+    def set_look(self, look: Look) -> None:
+        super().set_look(look)
+        self.body.set_look(look)
+        if self._progress is not None:
+            self._progress.set_theme(look.theme)
+        if self._footer is not None:
+            self._footer.set_theme(look.theme)
+
+    def ensure(self, top: float, bottom: float) -> float:
+        before = self.content_height()
+        fresh = not self.built
+        if fresh:
+            self._build()
+        grown = self.body.ensure(top, bottom)
+        self._arrange()
+        if fresh:
+            return self.content_height() - before if top > 0 else 0.0
+        return grown
+
+    def _build(self) -> None:
+        self.built = True
+        item = self.item
+        steps = item.steps() if callable(item.steps) else item.steps
+        document = self.body.document
+        if self.generating:
+            document.append(steps)
+            if document.text != item.text:
+                document.set_text(item.text, steps)
+        else:
+            document.set_text(item.text, steps)
+        document.set_width(self._text_width)
+        self.body.show()
+        self._complete()
+
+    def _complete(self) -> None:
+        """Figures and actions for a finished reply; progress for one that has not begun."""
+        if self._waiting:
+            if self._progress is None:
+                self._progress = PromptProgressBar(self.look.theme, self)
+                self._progress.set_progress(*self._progress_shown)
+                self._progress.show()
+        elif self._progress is not None:
+            self._progress.hide()
+            self._progress.deleteLater()
+            self._progress = None
+        if not self.generating and self._footer is None:
+            self._footer = ReplyFooter(self.item, self.look.theme, self)
+            self._footer.add_actions(self.version_buttons(), raw=self.body.document.raw)
+            self._footer.copy.clicked.connect(self._copy)
+            self._footer.regenerate.clicked.connect(self.regenerate)
+            self._footer.raw.clicked.connect(self.toggle_raw)
+            self._footer.show()
+        if not self.generating:
+            self.body.setAccessibleName(self.tr("Reply: {0}").format(self.item.text))
+        self._arrange()
+
+    def _arrange(self) -> None:
+        width = int(self._text_width)
+        if not self.built or not width:
+            return
+        height = int(self.body.document.height + 0.999)
+        self.body.setGeometry(0, 0, width, height)
+        if self._progress is not None:
+            self._progress.setGeometry(0, 0, width, 28)
+        if self._footer is not None:
+            self._footer.setGeometry(0, height, width, int(self._footer.needed_height(width)))
+
+    # What arrives
+
+    def append(self, steps: Sequence[Step]) -> None:
+        """More tokens of a reply that is being generated."""
+        if not self.built:
+            self._build()
+        self.body.document.append(steps)
+        if self._progress is not None:
+            self._complete()
+
+    def set_progress(self, done: int, total: int) -> None:
+        self._progress_shown = (done, total)
+        if self._progress is not None:
+            self._progress.set_progress(done, total)
+
+    def finish(self, item: MessageItem) -> None:
+        """The reply is complete. Its text is laid out anew only if it differs from what was shown."""
+        self.item = item
+        if not self.built:
+            return
+        document = self.body.document
+        if document.text == item.text:
+            document.finish()
+        else:
+            document.set_text(item.text, item.steps() if callable(item.steps) else item.steps)
+            self.body.content_changed()
+        if self._footer is not None:
+            self._footer.hide()
+            self._footer.deleteLater()
+            self._footer = None
+        self._complete()
+
+    @Slot()
+    def toggle_raw(self) -> None:
+        """Between the rendered text and the source with every token."""
+        document = self.body.document
+        document.set_raw(not document.raw)
+        if self._footer is not None:
+            self._footer.show_raw(document.raw)
+        self.body.content_changed()
+        self.heightChanged.emit()
+
+    @Slot()
+    def regenerate(self) -> None:
+        self.regenerateRequested.emit(self.item.id)

@@ -1,0 +1,437 @@
+"""One run of text laid out in lines, with marks under it; it grows cheaply at its end.
+
+Long text is laid out in chunks that end where a line ends, so that neither a new token nor a very long paragraph costs
+more than one chunk. Offsets are characters (code points); Qt's UTF-16 units stay in here.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QPainter,
+    QPen,
+    QTextCharFormat,
+    QTextLayout,
+    QTextLine,
+    QTextOption,
+)
+
+from forespeak.ui.markdown_blocks import RichText, SourceRun, Style, StyleRun
+from forespeak.ui.theme import MarkKind, MarkStyle, Theme, code_font
+
+_CHUNK = 1500
+_LINE_SEPARATOR = "\u2028"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What decides how a text is painted."""
+
+    theme: Theme
+    marks: MarkStyle = MarkStyle.STRONG
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRun:
+    """Characters `start` to `end` (exclusive) were chosen so."""
+
+    start: int
+    end: int
+    kind: MarkKind
+
+
+@dataclass(frozen=True, slots=True)
+class FlowFont:
+    """`line_height` is a multiple of the font's pixel size."""
+
+    font: QFont
+    line_height: float
+    colour: str = "ink"
+    """A field of Theme."""
+
+
+@dataclass(slots=True)
+class _Chunk:
+    start: int
+    layout: QTextLayout
+    units: list[int] | None
+    """UTF-16 offset of each character, if any lies beyond the basic plane."""
+
+    def to_units(self, at: int) -> int:
+        return at - self.start if self.units is None else self.units[at - self.start]
+
+    def to_character(self, units: int) -> int:
+        return self.start + (units if self.units is None else bisect_right(self.units, units) - 1)
+
+
+@dataclass(slots=True)
+class _Line:
+    chunk: _Chunk
+    line: QTextLine
+    start: int
+    end: int
+    top: float
+    marks: list[tuple[QRectF, MarkKind]] | None = None
+    code: list[QRectF] = field(default_factory=list)
+
+
+class TextFlow:
+    """Text, its look and its marks, laid out for one width."""
+
+    def __init__(self, content: RichText, marks: Sequence[MarkRun], font: FlowFont) -> None:
+        self.text = content.text.replace("\n", _LINE_SEPARATOR)
+        self._styles = list(content.styles)
+        self.sources = list(content.sources)
+        self._marks = list(marks)
+        self._font = font
+        metrics = QFontMetricsF(font.font)
+        self._ascent, self._descent = metrics.ascent(), metrics.descent()
+        self.line_height = float(round(font.font.pixelSize() * font.line_height))
+        self._lines: list[_Line] = []
+        self._width = -1.0
+        self._formats_of: Theme | None = None
+        self._format_ranges: list[tuple[int, int, QTextCharFormat]] = []
+        first = next((b for c in self.text[:200] if (b := unicodedata.bidirectional(c)) in {"L", "R", "AL"}), "L")
+        self._right_to_left = first != "L"
+        self._mixed = self._right_to_left or any(unicodedata.bidirectional(c) in {"R", "AL"} for c in self.text)
+
+    @property
+    def height(self) -> float:
+        return max(len(self._lines), 1) * self.line_height
+
+    @property
+    def natural_width(self) -> float:
+        return max((line.line.naturalTextWidth() for line in self._lines), default=0.0)
+
+    def layout(self, width: float, theme: Theme) -> None:
+        """Break into lines of at most `width` pixels. Does nothing where nothing changed."""
+        if width == self._width and theme is self._formats_of:
+            return
+        self._width = width
+        if theme is not self._formats_of:
+            self._formats_of = theme
+            self._format_ranges = [(s.start, s.start + s.length, _format(s, theme)) for s in self._styles]
+        self._lines.clear()
+        self._continue()
+
+    def append(self, text: str, sources: Sequence[SourceRun], marks: Sequence[MarkRun]) -> None:
+        """Add plain text at the end. Offsets of `sources` and `marks` count from the start of the whole flow."""
+        text = text.replace("\n", _LINE_SEPARATOR)
+        self.text += text
+        self._mixed = self._mixed or any(unicodedata.bidirectional(c) in {"R", "AL"} for c in text)
+        for source in sources:
+            last = self.sources[-1] if self.sources else None
+            if last and last.start + last.length == source.start and last.source + last.length == source.source:
+                self.sources[-1] = SourceRun(last.start, last.source, last.length + source.length)
+            else:
+                self.sources.append(source)
+        for mark in marks:
+            if self._marks and self._marks[-1].end == mark.start and self._marks[-1].kind is mark.kind:
+                self._marks[-1] = MarkRun(self._marks[-1].start, mark.end, mark.kind)
+            else:
+                self._marks.append(mark)
+        if self._formats_of is not None:
+            if self._lines:
+                open_chunk = self._lines[-1].chunk
+                while self._lines and self._lines[-1].chunk is open_chunk:
+                    self._lines.pop()
+            self._continue()
+
+    def _continue(self) -> None:
+        """Lay out what follows the last complete line."""
+        at = self._lines[-1].end if self._lines else 0
+        size = _CHUNK
+        while at < len(self.text) or not self._lines:
+            lines = self._chunk_lines(at, min(at + size, len(self.text)))
+            complete = at + size >= len(self.text)
+            if not complete:
+                # The last line may go on in the next chunk.
+                lines.pop()
+                if not lines:
+                    size *= 2
+                    continue
+            size = _CHUNK
+            self._lines += lines
+            at = lines[-1].end
+            if complete:
+                return
+
+    def _chunk_lines(self, start: int, end: int) -> list[_Line]:
+        text = self.text[start:end]
+        units: list[int] | None = None
+        if not text.isascii() and max(text) > "\uffff":
+            units, total = [], 0
+            for character in text:
+                units.append(total)
+                total += 2 if character > "\uffff" else 1
+            units.append(total)
+        layout = QTextLayout(text, self._font.font)
+        option = QTextOption()
+        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        option.setTabStopDistance(QFontMetricsF(self._font.font).horizontalAdvance(" ") * 4)
+        direction = Qt.LayoutDirection.RightToLeft if self._right_to_left else Qt.LayoutDirection.LeftToRight
+        option.setTextDirection(direction)
+        layout.setTextOption(option)
+        chunk = _Chunk(start, layout, units)
+        ranges = []
+        for first, last, look in self._format_ranges:
+            if first < end and last > start:
+                piece = QTextLayout.FormatRange()
+                piece.start = chunk.to_units(max(first, start))
+                piece.length = chunk.to_units(min(last, end)) - piece.start
+                piece.format = look
+                ranges.append(piece)
+        if ranges:
+            layout.setFormats(ranges)
+        lines: list[_Line] = []
+        top = len(self._lines) * self.line_height
+        baseline = (self.line_height - self._ascent - self._descent) / 2 + self._ascent
+        layout.beginLayout()
+        while (line := layout.createLine()).isValid():
+            line.setLineWidth(self._width)
+            # Fallback fonts are taller: keep every line's baseline in its place.
+            line.setPosition(QPointF(0, top + baseline - line.ascent()))
+            first = chunk.to_character(line.textStart())
+            last = chunk.to_character(line.textStart() + line.textLength())
+            lines.append(_Line(chunk, line, first, last, top))
+            top += self.line_height
+        layout.endLayout()
+        return lines
+
+    def paint(
+        self, painter: QPainter, origin: QPointF, clip: QRectF, look: Look, selection: tuple[int, int] | None = None
+    ) -> None:
+        """Paint the lines that meet `clip`, the text's corner being at `origin`. Both in the painter's coordinates."""
+        theme = look.theme
+        first = max(int((clip.top() - origin.y()) / self.line_height), 0)
+        last = min(int((clip.bottom() - origin.y()) / self.line_height) + 1, len(self._lines))
+        if first >= last:
+            return
+        visible = self._lines[first:last]
+        painter.save()
+        painter.translate(origin)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for line in visible:
+            if line.marks is None:
+                self._find_marks(line)
+            if line.code:
+                painter.setBrush(QColor(theme.bubble))
+                for rect in line.code:
+                    painter.drawRoundedRect(rect, 4, 4)
+        if look.marks is not MarkStyle.OFF:
+            for line in visible:
+                self._paint_marks(painter, line, look)
+        if selection is not None and selection[0] < selection[1]:
+            colour = QColor(theme.accent)
+            colour.setAlphaF(0.28)
+            painter.setPen(Qt.PenStyle.NoPen)
+            for rect in self.rects(*selection, lines=visible):
+                painter.fillRect(rect, colour)
+        painter.setPen(QColor(getattr(theme, self._font.colour)))
+        zero = QPointF(0, 0)
+        for line in visible:
+            line.line.draw(painter, zero)
+        painter.restore()
+
+    @staticmethod
+    def _paint_marks(painter: QPainter, line: _Line, look: Look) -> None:
+        for rect, kind in line.marks or ():
+            mark = look.theme.mark(kind)
+            if look.marks is MarkStyle.STRONG:
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(QColor(mark.fill))
+                painter.drawRoundedRect(rect, 3, 3)
+            paint_underline(painter, rect, kind, mark.line)
+
+    def _find_marks(self, line: _Line) -> None:
+        """Where the marks of a line are. Kept until the line is laid out anew."""
+        line.marks = []
+        at = bisect_right(self._marks, line.start, key=lambda mark: mark.end)
+        while at < len(self._marks) and self._marks[at].start < line.end:
+            mark = self._marks[at]
+            line.marks += [(rect, mark.kind) for rect in self._line_rects(line, mark.start, mark.end)]
+            at += 1
+        line.code = []
+        for style in self._styles:
+            if style.style & Style.CODE and style.start < line.end and style.start + style.length > line.start:
+                rects = self._line_rects(line, style.start, style.start + style.length)
+                line.code += [rect.adjusted(-2, 0, 2, 0) for rect in rects]
+
+    def _line_rects(self, line: _Line, start: int, end: int) -> list[QRectF]:
+        start, end = max(start, line.start), min(end, line.end)
+        if self.text[end - 1 : end] == _LINE_SEPARATOR:
+            end -= 1
+        if start >= end:
+            return []
+        top = line.top + (self.line_height - self._ascent - self._descent) / 2 - 1
+        height = self._ascent + self._descent + 3
+        spans = list(self._bidi_spans(line, start, end)) if self._mixed else [self._span(line, start, end)]
+        natural = line.line.naturalTextRect()
+        rects = []
+        for span in spans:
+            left, right = max(span[0], natural.left()), min(span[1], natural.right())
+            if right > left:
+                rects.append(QRectF(left, top, right - left, height))
+        return rects
+
+    @staticmethod
+    def _span(line: _Line, start: int, end: int) -> tuple[float, float]:
+        x1 = _x(line.line, line.chunk.to_units(start))
+        x2 = _x(line.line, line.chunk.to_units(end))
+        return (x1, x2) if x1 <= x2 else (x2, x1)
+
+    def _bidi_spans(self, line: _Line, start: int, end: int) -> Iterator[tuple[float, float]]:
+        """Where writing directions mix, neighbours in the text need not be neighbours on the line."""
+        spans: list[tuple[float, float]] = []
+        for at in range(start, end):
+            units = line.chunk.to_units(at)
+            for run in line.line.glyphRuns(units, line.chunk.to_units(at + 1) - units):
+                advances = run.rawFont().advancesForGlyphIndexes(run.glyphIndexes())
+                for position, advance in zip(run.positions(), advances, strict=True):
+                    spans.append((position.x(), position.x() + advance.x()))
+        if not spans:
+            return
+        spans.sort()
+        left, right = spans[0]
+        for next_left, next_right in spans[1:]:
+            if next_left <= right + 0.5:
+                right = max(right, next_right)
+            else:
+                yield left, right
+                left, right = next_left, next_right
+        yield left, right
+
+    def rects(self, start: int, end: int, lines: Sequence[_Line] | None = None) -> list[QRectF]:
+        """Where characters `start` to `end` stand, one rectangle for each line or more, from the flow's corner."""
+        result = []
+        for line in self._lines if lines is None else lines:
+            if line.start < end and line.end > start:
+                result += self._line_rects(line, start, end)
+        return result
+
+    def character_at(self, point: QPointF, *, between: bool = False) -> int | None:
+        """The character under a point, from the flow's corner; None beside the text.
+
+        `between`: the nearest gap between characters instead, as for a text cursor.
+        """
+        if not self._lines:
+            return 0 if between else None
+        row = int(point.y() // self.line_height)
+        if not between and not 0 <= row < len(self._lines):
+            return None
+        line = self._lines[min(max(row, 0), len(self._lines) - 1)]
+        if between:
+            if row < 0:
+                return line.start
+            at = line.chunk.to_character(line.line.xToCursor(point.x()))
+            return min(at, line.end)
+        natural = line.line.naturalTextRect()
+        if not natural.left() <= point.x() < natural.right():
+            return None
+        found = line.chunk.to_character(line.line.xToCursor(point.x(), QTextLine.CursorPosition.CursorOnCharacter))
+        return found if found < line.end else None
+
+    def link_at(self, character: int) -> str | None:
+        for style in self._styles:
+            if style.link and style.start <= character < style.start + style.length:
+                return style.link
+        return None
+
+    def source_at(self, character: int) -> int | None:
+        """The source position of a character, if it is known."""
+        at = bisect_right(self.sources, character, key=lambda run: run.start) - 1
+        if at < 0:
+            return None
+        run = self.sources[at]
+        return run.source + character - run.start if character < run.start + run.length else None
+
+    def range_of_source(self, start: int, end: int) -> tuple[int, int] | None:
+        """The characters that came from the source between `start` and `end`; None if there are none."""
+        at = bisect_right(self.sources, start, key=lambda run: run.source + run.length)
+        first = last = -1
+        while at < len(self.sources) and self.sources[at].source < end:
+            run = self.sources[at]
+            left, right = max(start, run.source), min(end, run.source + run.length)
+            if left < right:
+                if first < 0:
+                    first = run.start + left - run.source
+                last = run.start + right - run.source
+            at += 1
+        return None if first < 0 else (first, last)
+
+    def word_at(self, character: int) -> tuple[int, int]:
+        """The word around a character, for a double click."""
+
+        def in_word(at: int) -> bool:
+            return self.text[at].isalnum() or self.text[at] == "_"
+
+        if not 0 <= character < len(self.text) or not in_word(character):
+            return character, min(character + 1, len(self.text))
+        start = end = character
+        while start > 0 and in_word(start - 1):
+            start -= 1
+        while end < len(self.text) and in_word(end):
+            end += 1
+        return start, end
+
+
+def _x(line: QTextLine, units: int, edge: QTextLine.Edge = QTextLine.Edge.Leading) -> float:
+    found: Any = line.cursorToX(units, edge)
+    return float(found[0])
+
+
+def _format(run: StyleRun, theme: Theme) -> QTextCharFormat:
+    text = QTextCharFormat()
+    if run.style & Style.CODE:
+        text.setFont(code_font(), QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesSpecifiedOnly)
+    if run.style & Style.BOLD:
+        text.setFontWeight(QFont.Weight.DemiBold)
+    if run.style & Style.ITALIC:
+        text.setFontItalic(True)
+    if run.style & Style.STRUCK:
+        text.setFontStrikeOut(True)
+    if run.style & Style.MUTED:
+        text.setForeground(QColor(theme.muted))
+    if run.style & Style.LINK:
+        text.setForeground(QColor(theme.accent))
+        text.setFontUnderline(True)
+    if run.colour is not None:
+        text.setForeground(QColor(getattr(theme, run.colour)))
+    return text
+
+
+def paint_underline(painter: QPainter, rect: QRectF, kind: MarkKind, colour: str) -> None:
+    """The line at the bottom of a mark: solid, dotted or dashed by kind; through the middle for a rejected one."""
+    pen = QPen(QColor(colour), 2.0)
+    y = rect.bottom() - 1
+    left, right = rect.left(), rect.right()
+    if kind is MarkKind.REJECTED:
+        pen.setWidthF(1.4)
+        y = rect.center().y() + 1
+    elif kind.pen_style is Qt.PenStyle.DotLine:
+        pen.setDashPattern([0.05, 1.75])
+        pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+        left, right = left + 1.5, right - 1
+    elif kind.pen_style is Qt.PenStyle.DashLine:
+        pen.setDashPattern([2.5, 1.5])
+        pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+    else:
+        pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+        left, right = left + 0.5, right - 0.5
+    painter.setPen(pen)
+    painter.drawLine(QPointF(left, y), QPointF(right, y))
+
+
+def first_at(starts: Sequence[float], value: float) -> int:
+    """The index of the last start that is not behind `value`, 0 at least."""
+    return max(bisect_left(starts, value + 1e-9) - 1, 0)
