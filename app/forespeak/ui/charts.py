@@ -1,0 +1,284 @@
+"""Small painted figures: a line over time, bars by position, the steps of a reply, the room left in the context."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen, QPolygonF, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from forespeak.speculation.trace import Step
+from forespeak.ui.text_flow import paint_underline
+from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, MarkKind, Theme, mark_kind, ui_font
+
+_SPARK_POINTS = 120
+_KEPT_STEPS = 400
+
+
+class Chart(QWidget):
+    """Something painted in the theme's colours."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = LIGHT
+
+    def set_theme(self, theme: Theme) -> None:
+        self.theme = theme
+        self.update()
+
+
+class Sparkline(Chart):
+    """Tokens per second as they came, with a dashed line where plain decoding stands."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rates: deque[float] = deque(maxlen=_SPARK_POINTS)
+        self._baseline: float | None = None
+        self.setFixedHeight(52)
+        self.setAccessibleName(self.tr("Tokens per second over time"))
+
+    def reset(self) -> None:
+        self._rates.clear()
+        self.update()
+
+    def add(self, rate: float) -> None:
+        self._rates.append(rate)
+        self.update()
+
+    def set_baseline(self, rate: float | None) -> None:
+        self._baseline = rate
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        highest = max([*self._rates, self._baseline or 0.0, 1e-9]) * 1.15
+        room = QRectF(self.rect()).adjusted(1, 3, -1, -3)
+        if self._baseline:
+            pen = QPen(QColor(self.theme.muted), 1)
+            pen.setDashPattern([3, 4])
+            painter.setPen(pen)
+            y = room.bottom() - room.height() * self._baseline / highest
+            painter.drawLine(QPointF(room.left(), y), QPointF(room.right(), y))
+        if len(self._rates) > 1:
+            # A young line is drawn as if it had some length already, so that it grows from the left.
+            pace = room.width() / (max(len(self._rates), 30) - 1)
+            points = [
+                QPointF(room.left() + i * pace, room.bottom() - room.height() * rate / highest)
+                for i, rate in enumerate(self._rates)
+            ]
+            pen = QPen(QColor(self.theme.accepted_model.line), 2)
+            pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
+            pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+            painter.setPen(pen)
+            painter.drawPolyline(QPolygonF(points))
+        elif not self._baseline:
+            painter.setPen(QPen(QColor(self.theme.line), 1))
+            painter.drawLine(room.bottomLeft(), room.bottomRight())
+        painter.end()
+
+
+class PositionBars(Chart):
+    """How often the first, second, third ... token of a draft was accepted, in percent."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rates: tuple[float, ...] = ()
+        self.setFixedHeight(92)
+        self.set_rates(())
+
+    def set_rates(self, rates: Sequence[float]) -> None:
+        """Shares between 0 and 1, by position."""
+        if self._rates == tuple(rates) and self._rates:
+            return
+        self._rates = tuple(rates)
+        words = ", ".join(f"{rate:.0%}" for rate in rates)
+        name = (
+            self.tr("Accepted by position: {0}").format(words)
+            if words
+            else self.tr("Accepted by position: no drafts yet")
+        )
+        self.setAccessibleName(name)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(ui_font(11))
+        count = len(self._rates)
+        if not count:
+            painter.setPen(QColor(self.theme.muted))
+            painter.setFont(ui_font(CAPTION_PIXELS + 1))
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, self.tr("No drafts tested yet."))
+            painter.end()
+            return
+        gap = 7.0 if count <= 8 else 3.0
+        width = min((self.width() - gap * (count - 1)) / count, 56.0)
+        base = self.height() - 16.0
+        tall = base - 18
+        for number, rate in enumerate(self._rates):
+            x = number * (width + gap)
+            height = max(tall * rate, 2.0)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(self.theme.accepted_model.line))
+            painter.drawRoundedRect(QRectF(x, base - height, width, height), min(4.0, height / 2), min(4.0, height / 2))
+            if width < 12 and number % 2:
+                continue
+            painter.setPen(QColor(self.theme.muted))
+            middle = Qt.AlignmentFlag.AlignHCenter
+            around = QRectF(x - 8, base - height - 16, width + 16, 14)
+            painter.drawText(around, middle, f"{rate * 100:.0f}")
+            painter.drawText(QRectF(x - 8, base + 2, width + 16, 14), middle, f"{number + 1}")
+        painter.end()
+
+
+class StepsStrip(Chart):
+    """Every step as a group of small blocks: accepted, then the correction or bonus, then what was rejected."""
+
+    _CELL, _ROW, _HIGH = 11.0, 17.0, 13.0
+
+    def __init__(self, rows: int = 7, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rows = rows
+        self._steps: deque[tuple[MarkKind | None, ...]] = deque(maxlen=_KEPT_STEPS)
+        self.setFixedHeight(int(rows * self._ROW))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.reset()
+
+    def reset(self) -> None:
+        self._steps.clear()
+        self.setAccessibleName(self.tr("No steps yet"))
+        self.update()
+
+    def add(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            kinds = [mark_kind(token.origin, token.source) for token in step.emitted]
+            self._steps.append((*kinds, *(MarkKind.REJECTED for _ in step.rejected)))
+        if steps:
+            last = steps[-1]
+            words = self.tr("Newest step: {0} accepted, {1} rejected")
+            self.setAccessibleName(words.format(last.accepted_count, len(last.rejected)))
+        self.update()
+
+    def _last_rows(self) -> list[list[tuple[float, tuple[MarkKind | None, ...]]]]:
+        """The newest steps in rows, as many as there is room for; each step with its left edge."""
+        fits = max(int((self.width() + 5) / self._CELL), 1)
+        # From the newest backwards would move everything with each step: rows are filled from the oldest one kept.
+        rows: list[list[tuple[float, tuple[MarkKind | None, ...]]]] = [[]]
+        x = 0.0
+        for kinds in self._steps:
+            shown = kinds[:fits]
+            wide = len(shown) * self._CELL
+            if x and x + wide - 2 > self.width():
+                rows.append([])
+                x = 0.0
+            rows[-1].append((x, shown))
+            x += wide + 5
+        return rows[-self._rows :]
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if not self._steps:
+            painter.setPen(QColor(self.theme.muted))
+            painter.setFont(ui_font(CAPTION_PIXELS + 1))
+            painter.drawText(QRectF(0, 0, self.width(), 20), Qt.AlignmentFlag.AlignVCenter, self.tr("No steps yet."))
+            painter.end()
+            return
+        brushes = {kind: QColor(self.theme.mark(kind).line) for kind in MarkKind}
+        plain = QColor(self.theme.control_line)
+        for number, row in enumerate(self._last_rows()):
+            y = number * self._ROW + 1
+            for x, kinds in row:
+                for place, kind in enumerate(kinds):
+                    cell = QRectF(x + place * self._CELL, y, 9, self._HIGH)
+                    self._paint_cell(painter, cell, kind, plain if kind is None else brushes[kind])
+        painter.end()
+
+    @staticmethod
+    def _paint_cell(painter: QPainter, cell: QRectF, kind: MarkKind | None, colour: QColor) -> None:
+        """Filled: emitted. Hollow: rejected. A notch or a slot tells corrections and bonuses apart without colour."""
+        if kind is MarkKind.REJECTED:
+            painter.setPen(QPen(colour, 1.4))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(cell.adjusted(0.7, 0.7, -0.7, -0.7), 2, 2)
+            return
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour)
+        if kind is None:
+            painter.drawRoundedRect(cell.adjusted(2.5, 4.5, -2.5, -4.5), 2, 2)
+        elif kind is MarkKind.CORRECTED:
+            painter.drawRoundedRect(cell.adjusted(0, 0, 0, -5), 2, 2)
+            painter.drawEllipse(QRectF(cell.left() + 3, cell.bottom() - 3.5, 3, 3))
+        elif kind is MarkKind.BONUS:
+            painter.drawRoundedRect(cell.adjusted(0, 0, 0, -7.5), 2, 2)
+            painter.drawRoundedRect(cell.adjusted(0, 7.5, 0, 0), 2, 2)
+        elif kind is MarkKind.ACCEPTED_NGRAM:
+            painter.drawRoundedRect(cell.adjusted(0, 2.5, 0, 0), 2, 2)
+        else:
+            painter.drawRoundedRect(cell, 2, 2)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.update()
+        super().resizeEvent(event)
+
+
+class ContextMeter(Chart):
+    """How much of the context is in use; shows a warning's colour when little is left."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._used = self._total = 0
+        self.setFixedSize(QSize(110, 6))
+        self.set_use(0, 0)
+
+    def set_use(self, used: int, total: int) -> None:
+        """Tokens in the cache, and how many fit."""
+        self._used, self._total = used, total
+        words = self.tr("Context: {0} of {1} tokens").format(f"{used:,}", f"{total:,}")
+        self.setAccessibleName(words)
+        self.setToolTip(words)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self.theme.line))
+        track = QRectF(self.rect())
+        painter.drawRoundedRect(track, 3, 3)
+        share = self._used / self._total if self._total else 0.0
+        if share:
+            painter.setBrush(QColor(self.theme.danger if share > 0.9 else self.theme.muted))
+            painter.drawRoundedRect(QRectF(0, 0, max(track.width() * min(share, 1.0), 6.0), track.height()), 3, 3)
+        painter.end()
+
+
+class LegendMark(Chart):
+    """A word with the very mark it explains: fill and line style."""
+
+    def __init__(self, kind: MarkKind, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._kind = kind
+        self.setAccessibleName(kind.label)
+        self.setFixedSize(self.sizeHint())
+
+    def sizeHint(self) -> QSize:
+        metrics = QFontMetrics(ui_font(CAPTION_PIXELS))
+        return QSize(metrics.horizontalAdvance(self._kind.label) + 8, metrics.height() + 6)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mark = self.theme.mark(self._kind)
+        rect = QRectF(self.rect()).adjusted(0.5, 1, -0.5, -1)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(mark.fill))
+        painter.drawRoundedRect(rect, 3, 3)
+        painter.setFont(ui_font(CAPTION_PIXELS))
+        painter.setPen(QColor(mark.line if self._kind is MarkKind.REJECTED else self.theme.ink))
+        painter.drawText(rect.adjusted(0, -1, 0, -1), Qt.AlignmentFlag.AlignCenter, self._kind.label)
+        paint_underline(painter, rect.adjusted(2, 0, -2, 0), self._kind, mark.line)
+        painter.end()
