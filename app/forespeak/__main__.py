@@ -19,7 +19,9 @@ def main() -> int:
 
     problem = app.ui_problem()
     if problem is not None:
-        print(problem, file=sys.stderr)
+        from forespeak import terminal
+
+        terminal.say_error(problem)
         return 2
     return app.run_window()
 
