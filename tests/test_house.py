@@ -207,7 +207,7 @@ def test_the_start_is_light() -> None:
 
 
 def mirrored(test: Path) -> bool:
-    """Whether `test_x.py`, or `test_x_aspect.py`, stands where `x.py` does in the package, or beside a helper `x.py`."""
+    """Whether there is an `x.py` for `test_x.py` or `test_x_aspect.py`: in the package, or a helper beside it."""
     words = test.stem.removeprefix("test_").split("_")
     names = ["_".join(words[:count]) + ".py" for count in range(len(words), 0, -1)]
     place = PACKAGE / test.parent.relative_to(TESTS)
