@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -224,6 +225,13 @@ def test_files_stay_readable() -> None:
         short(path): count for path in modules() if (count := len(path.read_text("utf-8").splitlines())) > MOST_LINES
     }
     assert not long
+
+
+def test_an_installed_program_has_its_resources() -> None:
+    """Pictures for readers stay in the repository; everything else beside the code goes into the wheel."""
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    folders = {f"resources/{entry.name}" for entry in (ROOT / "resources").iterdir()} - {"resources/screenshots"}
+    assert folders <= set(wheel["only-include"])
 
 
 def tracked_files() -> list[Path]:
