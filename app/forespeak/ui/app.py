@@ -1,0 +1,125 @@
+"""Opens the window. Nothing of Qt is imported before it is known that Qt can run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from forespeak.errors import UserFacingError
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
+    from forespeak.models.folders import Folders
+    from forespeak.ui.appearance import AppearanceKeeper
+    from forespeak.ui.main_window import MainWindow
+    from forespeak.ui.preferences import Preferences, PreferencesFile
+    from forespeak.ui.session import Session
+
+
+def ui_problem() -> UserFacingError | None:
+    """Why no window can be opened here, or None. Ask before `run_window`: Qt itself would end the process."""
+    from forespeak.ui.display import window_problem
+
+    return window_problem()
+
+
+def run_window(argv: Sequence[str] | None = None) -> int:
+    """Show the window until it is closed. Returns the exit code: 2 if the chats cannot be opened."""
+    from PySide6.QtCore import QTimer
+
+    from forespeak.models.folders import folders
+    from forespeak.ui.crash_guard import CrashGuard
+    from forespeak.ui.preferences import PreferencesFile
+
+    application = make_application(list(sys.argv if argv is None else argv))
+    where = folders()
+    guard = CrashGuard(where.logs / "forespeak.log", application)
+    guard.install()
+    preferences_file = PreferencesFile(where.config / "preferences.json")
+    preferences = preferences_file.read()
+    window, appearance = make_window(application, preferences)
+    window.show()
+    # Everything that reads the disk or takes long to import waits until the window is up.
+    QTimer.singleShot(0, lambda: _begin(application, window, appearance, preferences_file, where))
+    code = application.exec()
+    guard.uninstall()
+    return code
+
+
+def make_application(argv: list[str]) -> QApplication:
+    from PySide6.QtWidgets import QApplication
+
+    from forespeak.ui.app_icon import app_icon
+    from forespeak.ui.theme import ui_font
+
+    application = QApplication(argv)
+    application.setApplicationName("Forespeak")
+    application.setApplicationDisplayName("Forespeak")
+    application.setDesktopFileName("forespeak")
+    # The same look everywhere; the style sheet paints over it.
+    application.setStyle("Fusion")
+    application.setFont(ui_font())
+    application.setWindowIcon(app_icon())
+    return application
+
+
+def make_window(application: QApplication, preferences: Preferences) -> tuple[MainWindow, AppearanceKeeper]:
+    """The empty window, and what keeps it in its theme."""
+    from forespeak.ui.app_icon import app_icon
+    from forespeak.ui.appearance import AppearanceKeeper
+    from forespeak.ui.main_window import MainWindow
+
+    window = MainWindow(preferences.sidebar_open, preferences.panel_open)
+    window.resize(*preferences.window_size)
+    window.top.mark.setPixmap(app_icon().pixmap(22, 22))
+    appearance = AppearanceKeeper(application, window)
+    appearance.apply(preferences)
+    return window, appearance
+
+
+def _begin(
+    application: QApplication,
+    window: MainWindow,
+    appearance: AppearanceKeeper,
+    preferences_file: PreferencesFile,
+    where: Folders,
+) -> None:
+    try:
+        session = make_session(window, appearance, preferences_file, where)
+    except UserFacingError as error:
+        from forespeak.ui.dialogs import ErrorDialog
+
+        dialog = ErrorDialog(error, window)
+        dialog.finished.connect(lambda _: application.exit(2))
+        dialog.setModal(True)
+        dialog.show()
+        return
+    session.start()
+
+
+def make_session(
+    window: MainWindow, appearance: AppearanceKeeper, preferences_file: PreferencesFile, where: Folders
+) -> Session:
+    """Open the chats and put everything together. Raises UserFacingError if they cannot be opened."""
+    from forespeak.chats.store import ChatStore
+    from forespeak.engines.host import EngineProcess
+    from forespeak.pairing.compatibility import refusal
+    from forespeak.ui.disk_models import DiskModels
+    from forespeak.ui.session import Session
+    from forespeak.ui.window_menus import add_menus
+
+    where.create()
+    session = Session(
+        window,
+        ChatStore(where.chats),
+        appearance.preferences,
+        preferences_file,
+        DiskModels(where.models),
+        lambda listener: EngineProcess(listener, log_path=where.logs / "engine.log", pair_check=refusal),
+    )
+    session.preferencesChanged.connect(appearance.apply)
+    add_menus(window, session, where.logs)
+    window.closing.connect(session.close)
+    return session

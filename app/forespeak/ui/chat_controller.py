@@ -1,0 +1,418 @@
+"""The chats: what the user asks for, done with the store and shown in the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from forespeak.chats.records import Chat
+from forespeak.chats.store import ChatStore
+from forespeak.engines.engine import ChatMessage, Role
+from forespeak.errors import UserFacingError
+from forespeak.speculation.trace import Step
+from forespeak.ui.background import Worker
+from forespeak.ui.chat_records import ReplySettings, Steps, context_tokens, history_of, item_of, title_of, with_live
+from forespeak.ui.conversation import ConversationView, MessageItem
+from forespeak.ui.live_reply import LiveReply
+from forespeak.ui.pair_controller import PairController
+from forespeak.ui.preferences import Preferences
+from forespeak.ui.reply_controller import ReplyController
+from forespeak.ui.speculation_panel import SpeculationPanel
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    chat: Chat
+    items: tuple[MessageItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A reply has its place in the store; `history` is what the model will read."""
+
+    opened: _Opened
+    reply: int
+    history: tuple[ChatMessage, ...]
+
+
+class ChatController(QObject):
+    """One chat is open, or a new one that has no message yet. The store works on the worker's thread only."""
+
+    chatsChanged = Signal(object)
+    """tuple of Chats, newest first, those that the search finds"""
+    chatOpened = Signal(object)
+    """Chat, or None for a new one"""
+    busyChanged = Signal()
+    """Whether the open chat has a reply on its way"""
+    messageTaken = Signal()
+    """What was sent is in the store: the composer may forget it."""
+    contextChanged = Signal(object)
+    """Tokens that the open chat takes in the target's context, or None"""
+    chatDeleted = Signal(object)
+    """Chat, which `restore` brings back"""
+    problemFound = Signal(object)
+    """UserFacingError of the store"""
+
+    def __init__(
+        self,
+        store: ChatStore,
+        worker: Worker,
+        pair: PairController,
+        replies: ReplyController,
+        view: ConversationView,
+        panel: SpeculationPanel,
+        preferences: Preferences,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._worker = worker
+        self._pair = pair
+        self._replies = replies
+        self._view = view
+        self._panel = panel
+        self._preferences = preferences
+        self._chat: Chat | None = None
+        self._items: tuple[MessageItem, ...] = ()
+        self._editing: int | None = None
+        self._opening = 0
+        self._beginning = False
+        self._query = ""
+        self._details: dict[int, str] = {}
+        replies.grew.connect(self._grew)
+        replies.progressed.connect(self._progressed)
+        replies.ended.connect(self._ended)
+        replies.stored.connect(self.refresh)
+
+    # -- what others ask
+
+    @property
+    def chat(self) -> Chat | None:
+        return self._chat
+
+    @property
+    def items(self) -> tuple[MessageItem, ...]:
+        """The messages on show; of a growing reply as it was when the chat was opened."""
+        return self._items
+
+    @property
+    def busy(self) -> bool:
+        return self._beginning or self._writing() is not None
+
+    @property
+    def editing(self) -> int | None:
+        return self._editing
+
+    def details_of(self, message: int) -> str:
+        """The engine's own words about a reply that came to grief, in this session."""
+        return self._details.get(message, "")
+
+    def text_of(self, message: int) -> str:
+        reply = self._replies.of_message(message)
+        if reply is not None:
+            return reply.text
+        return next((item.text for item in self._items if item.id == message), "")
+
+    def last_reply(self) -> int | None:
+        return next((item.id for item in reversed(self._items) if item.role is Role.ASSISTANT), None)
+
+    def set_preferences(self, preferences: Preferences) -> None:
+        self._preferences = preferences
+
+    # -- chats
+
+    @Slot()
+    def refresh(self, *_: object) -> None:
+        query = self._query
+        self._worker.run(lambda: self._store.search(query), self.chatsChanged.emit, self._refused)
+
+    def search(self, query: str) -> None:
+        self._query = query
+        self.refresh()
+
+    def new_chat(self) -> None:
+        self._opening += 1
+        self._show(None, ())
+
+    def open_chat(self, chat: int, otherwise: Callable[[], None] | None = None) -> None:
+        """`otherwise` is called if there is no such chat any more."""
+        self._opening += 1
+        opening = self._opening
+
+        def opened(found: _Opened) -> None:
+            # Somebody who clicks through the list sees the last one only.
+            if opening == self._opening:
+                self._show(found.chat, found.items)
+
+        def failed(error: Exception) -> None:
+            if isinstance(error, LookupError) and otherwise is not None:
+                otherwise()
+            else:
+                self._refused(error)
+
+        self._worker.run(lambda: self._read(chat), opened, failed)
+
+    def rename(self, chat: int, title: str) -> None:
+        if self._chat is not None and self._chat.id == chat:
+            self._chat = replace(self._chat, title=title)
+        self._worker.run(lambda: self._store.rename(chat, title), self.refresh, self._refused)
+
+    def set_system_prompt(self, text: str) -> None:
+        """Of the open chat."""
+        if self._chat is not None:
+            chat = self._chat.id
+            self._chat = replace(self._chat, system_prompt=text)
+            self._worker.run(lambda: self._store.set_system_prompt(chat, text), None, self._refused)
+
+    def delete(self, chat: int) -> None:
+        reply = self._replies.writing_in(chat)
+        if reply is not None:
+            self._replies.stop(reply)
+
+        def job() -> Chat:
+            found = self._store.chat(chat)
+            self._store.delete(chat)
+            return found
+
+        def deleted(found: Chat) -> None:
+            if self._chat is not None and self._chat.id == chat:
+                self.new_chat()
+            self.chatDeleted.emit(found)
+            self.refresh()
+
+        self._worker.run(job, deleted, self._refused)
+
+    def restore(self, chat: int) -> None:
+        def restored(_: None) -> None:
+            self.refresh()
+            self.open_chat(chat)
+
+        self._worker.run(lambda: self._store.restore(chat), restored, self._refused)
+
+    # -- messages
+
+    def send(self, text: str) -> None:
+        """Add the message, or the new wording of the one being edited, and have it answered."""
+        if self.busy or not self._pair.status.can_send:
+            return
+        chat, editing, settings = self._chat, self._editing, ReplySettings.of(self._preferences)
+        parent = self._items[-1].id if self._items else None
+        prompt, plain_rate = self._preferences.system_prompt, self._replies.plain_rate(settings.plain_key)
+
+        def job() -> _Begun:
+            place = parent if editing is None else self._store.message(editing).parent_id
+            here = self._store.create_chat(title_of(text), prompt).id if chat is None else chat.id
+            message = self._store.add_message(here, place, Role.USER, text)
+            return self._begin_below(here, message.id, settings, plain_rate)
+
+        def begun(found: _Begun) -> None:
+            self._editing = None
+            self.messageTaken.emit()
+            self._begun(found, settings, opening)
+
+        opening = self._begin(job, begun)
+
+    @Slot()
+    def regenerate(self, message: int | None = None) -> None:
+        """Another version of a reply; of the last one if none is named."""
+        wanted = self.last_reply() if message is None else message
+        if self.busy or wanted is None or self._chat is None or not self._pair.status.can_send:
+            return
+        chat, settings = self._chat.id, ReplySettings.of(self._preferences)
+        plain_rate = self._replies.plain_rate(settings.plain_key)
+
+        def job() -> _Begun:
+            parent = self._store.message(wanted).parent_id
+            assert parent is not None
+            return self._begin_below(chat, parent, settings, plain_rate)
+
+        opening = self._begin(job, lambda found: self._begun(found, settings, opening))
+
+    def edit(self, message: int | None = None) -> str | None:
+        """The next text sent replaces this message, the user's last if none is named. Returns its wording."""
+        if self.busy:
+            return None
+        for item in reversed(self._items):
+            if item.role is Role.USER and message in {None, item.id}:
+                self._editing = item.id
+                return item.text
+        return None
+
+    def cancel_edit(self) -> None:
+        self._editing = None
+
+    def show_version(self, message: int, version: int) -> None:
+        """The version with that number, counted from 1, and what follows it."""
+        if self._chat is None or self.busy:
+            return
+        chat = self._chat.id
+        self._opening += 1
+        opening = self._opening
+
+        def job() -> _Opened:
+            versions = self._store.siblings(message)
+            self._store.set_active(versions[min(max(version, 1), len(versions)) - 1].id)
+            return self._read(chat)
+
+        def shown(found: _Opened) -> None:
+            if opening == self._opening:
+                self._show(found.chat, found.items)
+
+        self._worker.run(job, shown, self._refused)
+
+    @Slot()
+    def stop(self) -> None:
+        reply = self._writing()
+        if reply is not None:
+            self._replies.stop(reply)
+
+    # -- on the worker's thread: nothing that changes is touched here
+
+    def _read(self, chat: int) -> _Opened:
+        items = []
+        branch = self._store.branch(chat)
+        last = max((message.id for message in branch if message.role is Role.ASSISTANT), default=None)
+        for message in branch:
+            versions = [version.id for version in self._store.siblings(message.id)]
+            steps: Steps = ()
+            if message.id == last:
+                steps = self._store.steps(message.id)
+            elif message.role is Role.ASSISTANT:
+                # Long chats open at their end; what stands above is read when somebody scrolls there.
+                steps = partial(self._steps_when_seen, message.id)
+            items.append(item_of(message, steps, versions.index(message.id) + 1, len(versions)))
+        return _Opened(self._store.chat(chat), tuple(items))
+
+    def _begin_below(self, chat: int, message: int, settings: ReplySettings, plain_rate: float | None) -> _Begun:
+        reply = self._store.begin_reply(message, settings.record(plain_rate))
+        opened = self._read(chat)
+        before = [(item.role, item.text) for item in opened.items if item.id != reply.id]
+        return _Begun(opened, reply.id, history_of(opened.chat.system_prompt, before))
+
+    # -- inside
+
+    def _steps_when_seen(self, message: int) -> tuple[Step, ...]:
+        """For the view, on the UI thread. Without their record the tokens show as plain text."""
+        try:
+            return self._store.steps(message)
+        except UserFacingError as error:
+            self.problemFound.emit(error)
+            return ()
+
+    def _writing(self) -> LiveReply | None:
+        return None if self._chat is None else self._replies.writing_in(self._chat.id)
+
+    def _is_shown(self, reply: LiveReply) -> bool:
+        return self._chat is not None and reply.chat == self._chat.id
+
+    def _begin(self, job: Callable[[], _Begun], begun: Callable[[_Begun], None]) -> int:
+        """Returns the number by which an opening in between is noticed."""
+        self._beginning = True
+        self._opening += 1
+        self.busyChanged.emit()
+
+        def succeeded(found: _Begun) -> None:
+            self._beginning = False
+            begun(found)
+
+        def failed(error: Exception) -> None:
+            self._beginning = False
+            self.busyChanged.emit()
+            self._refused(error)
+
+        self._worker.run(job, succeeded, failed)
+        return self._opening
+
+    def _begun(self, found: _Begun, settings: ReplySettings, opening: int) -> None:
+        reply = LiveReply(
+            chat=found.opened.chat.id,
+            message=found.reply,
+            request=settings.request(found.history),
+            plain_key=settings.plain_key,
+        )
+        self._replies.start(reply)
+        if opening == self._opening:
+            self._show(found.opened.chat, found.opened.items)
+        self.refresh()
+
+    def _show(self, chat: Chat | None, items: Sequence[MessageItem]) -> None:
+        """Replace what the conversation shows; what was written since the store was read comes from memory."""
+        self._chat = chat
+        self._editing = None
+        shown = []
+        last: LiveReply | None = None
+        for item in items:
+            reply = self._replies.of_message(item.id)
+            shown.append(item if reply is None else with_live(item, reply))
+            last = reply
+        self._items = tuple(shown)
+        self._view.set_messages(list(self._items))
+        self._panel.reset()
+        if last is not None:
+            self._show_in_panel(last)
+        elif self._items:
+            self._show_stored_in_panel(self._items[-1])
+        self.chatOpened.emit(chat)
+        self.contextChanged.emit(context_tokens(self._items))
+        self.busyChanged.emit()
+
+    def _show_stored_in_panel(self, item: MessageItem) -> None:
+        self._panel.set_plain_baseline(item.plain_tokens_per_second)
+        if item.stats is not None and item.stats.speculation is not None:
+            self._panel.set_state(item.stats.speculation)
+        if isinstance(item.steps, tuple) and item.steps:
+            self._panel.add_steps(item.steps, 0.0 if item.stats is None else item.stats.decode_seconds)
+        if item.stats is not None:
+            self._panel.set_stats(item.stats)
+
+    def _show_in_panel(self, reply: LiveReply) -> None:
+        self._panel.set_plain_baseline(self._replies.plain_rate(reply.plain_key))
+        if reply.speculation is not None:
+            self._panel.set_state(reply.speculation)
+        if reply.steps:
+            self._panel.add_steps(tuple(reply.steps), reply.seconds)
+
+    @Slot(object, object)
+    def _grew(self, reply: LiveReply, steps: Sequence[Step]) -> None:
+        if not self._is_shown(reply):
+            return
+        self._view.append_steps(reply.message, steps)
+        self._panel.add_steps(steps, reply.seconds)
+        rate = reply.rate
+        if rate is not None:
+            self._panel.set_live_rate(rate)
+        self.contextChanged.emit(steps[-1].cache_length)
+
+    @Slot(object)
+    def _progressed(self, reply: LiveReply) -> None:
+        if not self._is_shown(reply):
+            return
+        if reply.prompt is not None and not reply.steps:
+            self._view.set_prompt_progress(reply.message, *reply.prompt)
+        if reply.speculation is not None:
+            self._panel.set_state(reply.speculation)
+
+    @Slot(object)
+    def _ended(self, reply: LiveReply) -> None:
+        ending = reply.ending
+        assert ending is not None
+        if ending.details:
+            self._details[reply.message] = ending.details
+        if self._is_shown(reply):
+            self._items = tuple(with_live(item, reply) if item.id == reply.message else item for item in self._items)
+            for item in self._items:
+                if item.id == reply.message:
+                    self._view.finish_message(reply.message, item)
+                    break
+            if ending.stats is not None:
+                self._panel.set_stats(ending.stats)
+            self.busyChanged.emit()
+        self.refresh()
+
+    def _refused(self, error: Exception) -> None:
+        if not isinstance(error, UserFacingError):
+            raise error
+        self.problemFound.emit(error)

@@ -1,0 +1,62 @@
+"""What the window asks of model files, answered from their headers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from forespeak.engines.engine import ConversionRequest
+from forespeak.errors import UserFacingError
+from forespeak.models.sizes import size_words
+from forespeak.models.starter import STARTER_NAME, StarterStatus, check_starter, starter_draft_path
+from forespeak.models.vocabulary import cached_header
+from forespeak.pairing.compatibility import Verdict, VerdictKind, compatibility
+from forespeak.ui.pair_controller import Fit, Starter
+
+
+class DiskModels:
+    """`models_folder` is where the starter's target is unpacked to. Reads the disk: not for the UI thread."""
+
+    def __init__(self, models_folder: Path, judge: Callable[[Path, Path], Verdict] = compatibility) -> None:
+        self._folder = models_folder
+        self._judge = judge
+
+    def starter(self) -> Starter | None:
+        if starter_draft_path() is None:
+            return None
+        state = check_starter(self._folder)
+        conversion = None
+        if state.status is StarterStatus.MUST_BE_UNPACKED:
+            conversion = ConversionRequest(state.draft, state.target)
+        return Starter(STARTER_NAME, state.target, state.draft, conversion, size_words(state.bytes_needed))
+
+    def name(self, path: Path) -> str:
+        header = cached_header(path)
+        # A model is always the same as itself, so what the verdict refuses here is the file.
+        verdict = self._judge(path, path)
+        if not verdict.usable:
+            raise UserFacingError(
+                f"“{path.name}” cannot be used as a model.", verdict.reason, "Choose another GGUF file."
+            )
+        return " · ".join(part for part in (header.name, header.quantisation) if part)
+
+    def fit(self, target: Path, draft: Path) -> Fit:
+        verdict = self._judge(target, draft)
+        return Fit(verdict.usable, short_words(verdict), verdict.reason)
+
+
+def short_words(verdict: Verdict) -> str:
+    """A verdict in two or three words."""
+    match verdict.kind:
+        case VerdictKind.SAME:
+            return "same vocabulary"
+        case VerdictKind.SAME_PADDED:
+            return "same vocabulary, padded"
+        case VerdictKind.DIFFERS if verdict.usable:
+            return "nearly the same vocabulary"
+        case VerdictKind.DIFFERS:
+            return "vocabulary differs"
+        case VerdictKind.OTHER_TOKENIZER:
+            return "other tokenizer"
+        case _:
+            return "cannot be used"

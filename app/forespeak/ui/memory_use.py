@@ -1,0 +1,49 @@
+"""How much memory the app and its engine take, asked every few seconds off the UI thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from forespeak.ui.background import Worker
+
+INTERVAL_MS = 2000
+
+
+class MemoryUse(QObject):
+    measured = Signal(object, object)
+    """Bytes resident in this process and the engine's together, bytes of the machine"""
+
+    def __init__(self, worker: Worker, engine_pid: Callable[[], int | None], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._worker = worker
+        self._engine_pid = engine_pid
+        self._timer = QTimer(self)
+        self._timer.setInterval(INTERVAL_MS)
+        self._timer.timeout.connect(self.measure)
+
+    def start(self) -> None:
+        self._timer.start()
+        self.measure()
+
+    def stop(self) -> None:
+        self._timer.stop()
+
+    @Slot()
+    def measure(self) -> None:
+        engine = self._engine_pid()
+        self._worker.run(lambda: memory_of(engine), lambda found: self.measured.emit(*found))
+
+
+def memory_of(engine: int | None) -> tuple[int, int]:
+    import psutil
+
+    used = psutil.Process().memory_info().rss
+    if engine is not None:
+        try:
+            used += psutil.Process(engine).memory_info().rss
+        except psutil.Error:
+            # It has ended, or is not ours to look at.
+            pass
+    return used, psutil.virtual_memory().total

@@ -1,0 +1,245 @@
+"""The top bar's chips: which target, which draft and whether they fit, the memory in use, the speculation switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QActionGroup, QResizeEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from forespeak.speculation.trace import Source
+
+WIDEST_NAME = 30
+"""Of a model's name in a chip, in average characters."""
+
+
+class Place(Enum):
+    """The two places of a pair."""
+
+    TARGET = "target"
+    DRAFT = "draft"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model that can be picked: its file and the name people know it by."""
+
+    path: Path
+    name: str
+
+
+class Tone(Enum):
+    """How a chip's small words are to be read."""
+
+    PLAIN = "plain"
+    GOOD = "good"
+    PROBLEM = "problem"
+
+
+class Chip(QPushButton):
+    """A button of two lines: small words above, what matters below. The lower line is cut, never the layout."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("chip")
+        self._caption = QLabel(self)
+        self._caption.setObjectName("chipCaption")
+        self._value = QLabel(self)
+        self._value.setObjectName("chipValue")
+        self._words = ("", "")
+        for label in (self._caption, self._value):
+            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setMinimumWidth(0)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(12, 4, 12, 5)
+        layout.setSpacing(0)
+        layout.addWidget(self._caption)
+        layout.addWidget(self._value)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+
+    def set_words(self, caption: str, value: str, tooltip: str = "", tone: Tone = Tone.PLAIN) -> None:
+        self._words = (caption, value)
+        self.setAccessibleName(f"{caption}: {value}")
+        self.setToolTip(tooltip)
+        if self._caption.property("tone") != tone.value:
+            self._caption.setProperty("tone", tone.value)
+            self._caption.style().unpolish(self._caption)
+            self._caption.style().polish(self._caption)
+        self._cut()
+        self.updateGeometry()
+
+    def words(self) -> tuple[str, str]:
+        return self._words
+
+    def sizeHint(self) -> QSize:
+        widest = self._value.fontMetrics().averageCharWidth() * WIDEST_NAME
+        wanted = max(
+            self._caption.fontMetrics().horizontalAdvance(self._words[0]),
+            self._value.fontMetrics().horizontalAdvance(self._words[1]),
+        )
+        height = self._caption.fontMetrics().height() + self._value.fontMetrics().height() + 9
+        return QSize(min(wanted, widest) + 28, height)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self._value.fontMetrics().averageCharWidth() * 9 + 28, self.sizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._cut()
+
+    def _cut(self) -> None:
+        room = self.width() - 26
+        for label, words in zip((self._caption, self._value), self._words, strict=True):
+            label.setText(label.fontMetrics().elidedText(words, Qt.TextElideMode.ElideMiddle, max(0, room)))
+
+
+class ModelChip(Chip):
+    """A chip whose menu picks a model for one place of the pair."""
+
+    picked = Signal(object)
+    """A Path, or None for no model."""
+    browseRequested = Signal()
+    lookupPicked = Signal()
+
+    def __init__(self, place: Place, choices: Callable[[], Sequence[Choice]], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._place = place
+        self._choices = choices
+        self._current: Path | None = None
+        self._lookup = False
+        self._menu = QMenu(self)
+        self._menu.aboutToShow.connect(self.fill_menu)
+        self.setMenu(self._menu)
+
+    def set_current(self, path: Path | None, lookup: bool = False) -> None:
+        """`lookup`: prompt lookup drafts, without a model."""
+        self._current, self._lookup = path, lookup
+
+    @Slot()
+    def fill_menu(self) -> QMenu:
+        """Made anew each time it opens, so that it shows what is on disk now."""
+        menu = self._menu
+        menu.clear()
+        group = QActionGroup(menu)
+        for choice in self._choices():
+            action = menu.addAction(choice.name)
+            action.setCheckable(True)
+            action.setChecked(choice.path == self._current and not self._lookup)
+            action.setToolTip(str(choice.path))
+            group.addAction(action)
+            action.triggered.connect(_picker(self.picked, choice.path))
+        if self._place is Place.DRAFT:
+            menu.addSeparator()
+            lookup = menu.addAction(self.tr("Prompt lookup (no model)"))
+            lookup.setCheckable(True)
+            lookup.setChecked(self._lookup)
+            lookup.triggered.connect(self.lookupPicked)
+            none = menu.addAction(self.tr("No draft"))
+            none.setCheckable(True)
+            none.setChecked(self._current is None and not self._lookup)
+            none.triggered.connect(_picker(self.picked, None))
+            for action in (lookup, none):
+                group.addAction(action)
+        menu.addSeparator()
+        menu.addAction(self.tr("Choose a GGUF file…")).triggered.connect(self.browseRequested)
+        return menu
+
+
+def _picker(signal: object, path: Path | None) -> Callable[[], None]:
+    return lambda: signal.emit(path)  # type: ignore[attr-defined]
+
+
+class SpeculationSwitch(QWidget):
+    """On or off for the next message, and what drafts while it is on. Nothing is reloaded."""
+
+    changed = Signal(bool, object)
+    """on, Source"""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._source = Source.DRAFT_MODEL
+        self.switch = QCheckBox()
+        self._label = QLabel(self.tr("Speculation"))
+        self._label.setObjectName("quietNote")
+        self.source_button = QToolButton()
+        self.source_button.setObjectName("sourceButton")
+        self.source_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.source_button.setAccessibleName(self.tr("Draft source"))
+        menu = QMenu(self.source_button)
+        group = QActionGroup(menu)
+        self._actions = {}
+        for source, words in (
+            (Source.DRAFT_MODEL, self.tr("Draft model")),
+            (Source.PROMPT_LOOKUP, self.tr("Prompt lookup (no model)")),
+        ):
+            action = menu.addAction(words)
+            action.setCheckable(True)
+            group.addAction(action)
+            action.triggered.connect(self._pick(source))
+            self._actions[source] = action
+        menu.addSeparator()
+        self._off = menu.addAction(self.tr("Off"))
+        self._off.setCheckable(True)
+        group.addAction(self._off)
+        self._off.triggered.connect(lambda: self.switch.setChecked(False))
+        self.source_button.setMenu(menu)
+        self.switch.setProperty("switch", True)
+        self.switch.setAccessibleName(self.tr("Speculation"))
+        self.switch.setToolTip(self.tr("Speculation for the next message. Nothing is reloaded."))
+        self.switch.toggled.connect(self._toggled)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        row.addWidget(self._label)
+        row.addWidget(self.source_button)
+        row.addWidget(self.switch)
+        self.set_state(True, Source.DRAFT_MODEL)
+
+    def set_state(self, on: bool, source: Source, problem: str | None = None) -> None:
+        """`problem`: why the draft model cannot draft, in a sentence."""
+        self._source = source
+        self.switch.blockSignals(True)
+        self.switch.setChecked(on)
+        self.switch.blockSignals(False)
+        self._actions[Source.DRAFT_MODEL].setToolTip(problem or "")
+        self._show()
+
+    def set_narrow(self, narrow: bool) -> None:
+        self._label.setVisible(not narrow)
+
+    def _pick(self, source: Source) -> Callable[[], None]:
+        def pick() -> None:
+            self._source = source
+            if self.switch.isChecked():
+                self._toggled(True)
+            else:
+                self.switch.setChecked(True)
+
+        return pick
+
+    @Slot(bool)
+    def _toggled(self, on: bool) -> None:
+        self._show()
+        self.changed.emit(on, self._source)
+
+    def _show(self) -> None:
+        on = self.switch.isChecked()
+        names = {Source.DRAFT_MODEL: self.tr("Draft model"), Source.PROMPT_LOOKUP: self.tr("Prompt lookup")}
+        self.source_button.setText(names[self._source] if on else self.tr("Off"))
+        self._actions[self._source].setChecked(on)
+        self._off.setChecked(not on)

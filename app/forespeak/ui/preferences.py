@@ -1,0 +1,192 @@
+"""What the user chose, kept in one JSON file between runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from forespeak.speculation.controller import DEFAULT_DRAFT_LENGTH
+from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.trace import Source
+from forespeak.speculation.verify import Rule
+
+RECENT_MODELS = 8
+LONGEST_DRAFT = 32
+
+
+class Appearance(Enum):
+    """Which theme the window wears."""
+
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """Everything that survives a restart, chats apart.
+
+    `target` None: nothing was chosen yet. `source` is what speculation uses while it is switched on; `speculate` is the
+    switch. `random_seed`: every reply gets a new seed and `sampling.seed` is not used. `max_tokens` None: until the
+    context is full. `context_length` None and `threads` None: chosen by the engine.
+    """
+
+    appearance: Appearance = Appearance.SYSTEM
+    marks: str = "subtle"
+    target: Path | None = None
+    draft: Path | None = None
+    recent: tuple[Path, ...] = ()
+    speculate: bool = True
+    source: Source = Source.DRAFT_MODEL
+    rule: Rule = Rule.COUPLED
+    draft_length: int = DEFAULT_DRAFT_LENGTH
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)
+    random_seed: bool = True
+    max_tokens: int | None = None
+    system_prompt: str = ""
+    context_length: int | None = None
+    reproducible: bool = False
+    threads: int | None = None
+    sidebar_open: bool = True
+    panel_open: bool = True
+    window_size: tuple[int, int] = (1280, 820)
+    last_chat: int | None = None
+
+    def with_recent(self, path: Path) -> Preferences:
+        """`path` becomes the newest of the recently used models."""
+        return replace(self, recent=(path, *(other for other in self.recent if other != path))[:RECENT_MODELS])
+
+
+class PreferencesFile:
+    """Reads and writes Preferences. A damaged or foreign value falls back to its default, field by field."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> Preferences:
+        try:
+            stored = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return Preferences()
+        if not isinstance(stored, dict):
+            return Preferences()
+        known: dict[str, Any] = {}
+        for name, parse in _PARSERS.items():
+            if name in stored:
+                try:
+                    known[name] = parse(stored[name])
+                except (ValueError, TypeError, AttributeError):
+                    continue
+        return Preferences(**known)
+
+    def write(self, preferences: Preferences) -> None:
+        """Replace the file as a whole, so that a crash never leaves half of one. Raises OSError."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        plain = {item.name: _plain(getattr(preferences, item.name)) for item in fields(preferences)}
+        part = self._path.with_suffix(".part")
+        part.write_text(json.dumps(plain, indent=2, ensure_ascii=False), encoding="utf-8")
+        part.replace(self._path)
+
+
+def _plain(value: object) -> object:
+    match value:
+        case Enum():
+            return value.value
+        case Path():
+            return os.fspath(value)
+        case tuple():
+            return [_plain(item) for item in value]
+        case SamplingSettings():
+            return {item.name: getattr(value, item.name) for item in fields(value)}
+        case _:
+            return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _whole(low: int, high: int = 2**63) -> Callable[[object], int]:
+    def parse(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError
+        if not low <= value <= high:
+            raise ValueError
+        return value
+
+    return parse
+
+
+def _optional(parse: Callable[[object], Any]) -> Callable[[object], Any]:
+    return lambda value: None if value is None else parse(value)
+
+
+def _path(value: object) -> Path:
+    return Path(_text(value))
+
+
+def _paths(value: object) -> tuple[Path, ...]:
+    if not isinstance(value, list):
+        raise TypeError
+    return tuple(_path(item) for item in value[:RECENT_MODELS])
+
+
+def _size(value: object) -> tuple[int, int]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise TypeError
+    width, height = (_whole(200, 20_000)(item) for item in value)
+    return width, height
+
+
+def _sampling(value: object) -> SamplingSettings:
+    """Each setting by itself: one value out of range must not reset the others."""
+    if not isinstance(value, dict):
+        raise TypeError
+    settings = SamplingSettings()
+    for item in fields(SamplingSettings):
+        stored = value.get(item.name)
+        if isinstance(stored, bool) or not isinstance(stored, int | float):
+            continue
+        try:
+            wanted = type(getattr(settings, item.name))(stored)
+            settings = replace(settings, **{item.name: wanted})
+        except (ValueError, OverflowError):
+            continue
+    return settings
+
+
+_PARSERS: dict[str, Callable[[Any], Any]] = {
+    "appearance": Appearance,
+    "marks": _text,
+    "target": _optional(_path),
+    "draft": _optional(_path),
+    "recent": _paths,
+    "speculate": _flag,
+    "source": Source,
+    "rule": Rule,
+    "draft_length": _whole(0, LONGEST_DRAFT),
+    "sampling": _sampling,
+    "random_seed": _flag,
+    "max_tokens": _optional(_whole(1)),
+    "system_prompt": _text,
+    "context_length": _optional(_whole(256)),
+    "reproducible": _flag,
+    "threads": _optional(_whole(1, 1024)),
+    "sidebar_open": _flag,
+    "panel_open": _flag,
+    "window_size": _size,
+    "last_chat": _optional(_whole(1)),
+}

@@ -1,0 +1,395 @@
+"""Chatting, as a person does it: type, press Enter, watch, stop, ask again, come back."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel, QLineEdit
+from pytestqt.qtbot import QtBot
+
+from forespeak.chats.records import MessageState
+from forespeak.engines.engine import Died, Failed, Role
+from forespeak.errors import UserFacingError
+from forespeak.speculation.trace import Source
+from forespeak.ui.chat_records import history_of, title_of
+from forespeak.ui.dialogs import ErrorDialog
+from ui.conftest import TEXT, App, AppMaker
+from ui.scripted_engine import Script, scripted_steps
+
+LONG = " ".join(f"word{n}" for n in range(400))
+
+
+def write(qtbot: QtBot, app: App, text: str) -> None:
+    edit = app.window.composer.edit
+    edit.setFocus()
+    qtbot.keyClicks(edit, text)
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+
+
+def idle(app: App) -> bool:
+    return not app.session.chats.busy and app.session.chat_worker.idle and not app.session.saver.pending
+
+
+def send(qtbot: QtBot, app: App, text: str) -> None:
+    """Write a message and wait until its reply is over and saved."""
+    before = len(app.engine.generations)
+    write(qtbot, app, text)
+    qtbot.waitUntil(lambda: len(app.engine.generations) > before and idle(app))
+
+
+def dismiss_error(qtbot: QtBot, app: App, words: str) -> None:
+    qtbot.waitUntil(lambda: app.window.findChild(ErrorDialog) is not None)
+    dialog = app.window.findChild(ErrorDialog)
+    assert isinstance(dialog, ErrorDialog)
+    assert any(words in label.text() for label in dialog.findChildren(QLabel))
+    dialog.close()
+    qtbot.waitUntil(lambda: app.window.findChild(ErrorDialog) is None)
+
+
+def texts(app: App) -> list[str]:
+    return [item.text for item in app.session.chats.items]
+
+
+def test_enter_sends_and_the_reply_is_shown_and_saved(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "Explain the theorem of Pythagoras to me please")
+    assert texts(app) == ["Explain the theorem of Pythagoras to me please", TEXT]
+    assert not app.window.composer.text()
+    (chat,) = app.store.chats()
+    assert chat.title == "Explain the theorem of Pythagoras to…"
+    question, reply = app.store.branch(chat.id)
+    assert (question.role, reply.text, reply.state) == (Role.USER, TEXT, MessageState.COMPLETE)
+    assert reply.stats is not None and reply.stats.generated_tokens == len(scripted_tokens())
+    assert app.store.steps(reply.id) == tuple(scripted_steps(TEXT))
+    assert app.window.chats.model.index_of(chat.id).isValid()
+
+
+def scripted_tokens() -> list[object]:
+    return [token for step in scripted_steps(TEXT) for token in step.emitted]
+
+
+def test_the_model_reads_the_branch_and_the_system_prompt(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app(system_prompt="Be brief.")
+    send(qtbot, app, "One")
+    send(qtbot, app, "Two")
+    asked = app.engine.generations[-1]
+    assert [(message.role, message.content) for message in asked.messages] == [
+        (Role.SYSTEM, "Be brief."),
+        (Role.USER, "One"),
+        (Role.ASSISTANT, TEXT),
+        (Role.USER, "Two"),
+    ]
+    assert asked.alternatives == 3
+    assert asked.source is Source.DRAFT_MODEL
+
+
+def test_the_switch_counts_for_the_next_message_and_reloads_nothing(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "With")
+    qtbot.mouseClick(app.window.top.speculation.switch, Qt.MouseButton.LeftButton)
+    send(qtbot, app, "Without")
+    app.session._lookup_picked()
+    send(qtbot, app, "Lookup")
+    sources = [request.source for request in app.engine.generations]
+    assert sources == [Source.DRAFT_MODEL, None, Source.PROMPT_LOOKUP]
+    assert len(app.engine.loads) == 1
+
+
+def test_a_random_seed_is_drawn_for_each_reply_and_kept_with_it(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "One")
+    send(qtbot, app, "Two")
+    first, second = (request.sampling.seed for request in app.engine.generations)
+    assert first != second
+    (chat,) = app.store.chats()
+    sampling = app.store.branch(chat.id)[1].settings["sampling"]
+    assert isinstance(sampling, dict) and sampling["seed"] == first
+
+
+def test_a_speed_without_speculation_is_what_later_replies_are_compared_with(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app(speculate=False, scripts=[Script(scripted_steps(TEXT, None), rate=2000)])
+    send(qtbot, app, "Plain")
+    qtbot.mouseClick(app.window.top.speculation.switch, Qt.MouseButton.LeftButton)
+    send(qtbot, app, "Fast")
+    plain, fast = app.session.chats.items[1], app.session.chats.items[3]
+    assert plain.plain_tokens_per_second is None
+    assert plain.stats is not None and fast.plain_tokens_per_second == plain.stats.tokens_per_second
+
+
+def test_escape_stops_and_what_was_written_stays(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app(scripts=[Script(scripted_steps(LONG), rate=100)])
+    write(qtbot, app, "Go on for long")
+    qtbot.waitUntil(lambda: len(app.session.chats.text_of(app.session.chats.last_reply() or 0)) > 20)
+    assert app.window.composer.button.text() == "Stop"
+    qtbot.keyClick(app.window.composer.edit, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: idle(app))
+    item = app.session.chats.items[-1]
+    assert item.state == "stopped" and 20 < len(item.text) < len(LONG) and LONG.startswith(item.text)
+    assert app.store.message(item.id).state is MessageState.STOPPED
+    assert app.store.message(item.id).text == item.text
+    assert app.window.composer.button.text() == "Send"
+
+
+def test_regenerating_adds_a_version_and_the_arrows_go_between_them(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app(scripts=[Script(scripted_steps("First answer.")), Script(scripted_steps("Second answer."))])
+    send(qtbot, app, "Ask")
+    app.commands["regenerate"].trigger()
+    qtbot.waitUntil(lambda: texts(app) == ["Ask", "Second answer."] and idle(app))
+    item = app.session.chats.items[-1]
+    assert (item.version, item.versions) == (2, 2)
+    app.window.conversation.versionRequested.emit(item.id, 1)
+    qtbot.waitUntil(lambda: texts(app) == ["Ask", "First answer."])
+    assert app.session.chats.items[-1].version == 1
+
+
+def test_editing_a_message_branches_and_keeps_the_old_one(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "Old wording")
+    edit = app.window.composer.edit
+    qtbot.keyClick(edit, Qt.Key.Key_Up)
+    assert edit.toPlainText() == "Old wording"
+    assert app.window.composer.editing_note.isVisible()
+    edit.clear()
+    send(qtbot, app, "New wording")
+    assert texts(app)[0] == "New wording"
+    assert not app.window.composer.editing_note.isVisible()
+    question = app.session.chats.items[0]
+    assert (question.version, question.versions) == (2, 2)
+    assert [message.text for message in app.store.siblings(question.id)] == ["Old wording", "New wording"]
+    assert [message.content for message in app.engine.generations[-1].messages] == ["New wording"]
+
+
+def test_cancelling_an_edit_sends_the_next_text_as_a_message_of_its_own(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "One")
+    qtbot.keyClick(app.window.composer.edit, Qt.Key.Key_Up)
+    qtbot.mouseClick(app.window.composer.cancel_edit, Qt.MouseButton.LeftButton)
+    send(qtbot, app, "Two")
+    assert texts(app) == ["One", TEXT, "Two", TEXT]
+
+
+def test_a_death_keeps_the_partial_reply_and_the_next_message_works(qtbot: QtBot, make_app: AppMaker) -> None:
+    death = Died("The engine stopped unexpectedly.", "Memory ran out.", "The next message starts it again.", "ggml log")
+    app = make_app(scripts=[Script(scripted_steps(TEXT), ending=death, after=3), Script(scripted_steps(TEXT))])
+    send(qtbot, app, "One")
+    item = app.session.chats.items[-1]
+    assert item.state == "interrupted" and item.text and TEXT.startswith(item.text) and item.text != TEXT
+    assert "Memory ran out." in item.note
+    assert app.store.message(item.id).text == item.text
+    assert app.session.chats.details_of(item.id) == "ggml log"
+    assert "stopped unexpectedly" in app.window.banner.text()
+    qtbot.mouseClick(app.window.banner.action, Qt.MouseButton.LeftButton)
+    dismiss_error(qtbot, app, "stopped unexpectedly")
+    send(qtbot, app, "Two")
+    assert texts(app)[-1] == TEXT
+
+
+def test_a_failure_says_what_why_and_what_to_do(qtbot: QtBot, make_app: AppMaker) -> None:
+    failed = Failed("The chat does not fit.", "It has 9,000 tokens.", "Start a new chat.")
+    app = make_app(scripts=[Script([], ending=failed)])
+    send(qtbot, app, "Hello")
+    item = app.session.chats.items[-1]
+    assert item.state == "failed"
+    assert item.note == "The chat does not fit. It has 9,000 tokens. Start a new chat."
+    assert app.store.message(item.id).state is MessageState.FAILED
+
+
+def test_a_reply_goes_on_in_another_chat_and_is_live_on_return(qtbot: QtBot, make_app: AppMaker) -> None:
+    gate = threading.Event()
+    app = make_app(scripts=[Script(scripted_steps(LONG), rate=400), Script(scripted_steps(TEXT))])
+    write(qtbot, app, "Long one")
+    qtbot.waitUntil(lambda: app.session.chats.chat is not None and len(app.session.chats.text_of(2)) > 10)
+    chat = app.session.chats.chat
+    assert chat is not None
+    qtbot.keyClick(app.window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: app.session.chats.chat is None)
+    assert app.window.composer.button.text() == "Send"
+    before = len(app.session.chats.text_of(2))
+    qtbot.waitUntil(lambda: len(app.session.chats.text_of(2)) > before + 50)
+    app.window.chats.chatSelected.emit(chat.id)
+    qtbot.waitUntil(lambda: app.session.chats.chat is not None)
+    assert app.window.composer.button.text() == "Stop"
+    assert len(app.session.chats.items[-1].text) > before
+    qtbot.waitUntil(lambda: idle(app), timeout=10_000)
+    assert app.session.chats.items[-1].text == LONG
+    assert app.store.message(2).text == LONG
+    gate.set()
+
+
+def test_replies_in_two_chats_come_one_after_the_other(qtbot: QtBot, make_app: AppMaker) -> None:
+    hold = threading.Event()
+    app = make_app(scripts=[Script(scripted_steps("First."), hold=hold), Script(scripted_steps("Second."))])
+    write(qtbot, app, "One")
+    qtbot.waitUntil(lambda: len(app.engine.generations) == 1)
+    app.commands["new"].trigger()
+    write(qtbot, app, "Two")
+    qtbot.waitUntil(lambda: len(app.engine.generations) == 2)
+    assert app.session.replies.busy_chats == {1, 2}
+    hold.set()
+    qtbot.waitUntil(lambda: idle(app) and not app.session.replies.busy_chats)
+    assert texts(app) == ["Two", "Second."]
+    assert [message.text for message in app.store.branch(1)] == ["One", "First."]
+
+
+def test_a_growing_reply_is_on_disk_within_a_second(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app(scripts=[Script(scripted_steps(LONG), rate=60)])
+    write(qtbot, app, "Go")
+    qtbot.waitUntil(lambda: len(app.session.chats.text_of(2)) > 0)
+    qtbot.waitUntil(lambda: len(app.store.message(2).text) > 0, timeout=1500)
+    assert app.store.message(2).state is MessageState.GENERATING
+    assert LONG.startswith(app.store.message(2).text)
+
+
+def test_closing_the_window_saves_what_was_written(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app(scripts=[Script(scripted_steps(LONG), rate=100)])
+    write(qtbot, app, "Go")
+    qtbot.waitUntil(lambda: len(app.session.chats.text_of(2)) > 40)
+    shown = app.session.chats.text_of(2)
+    app.window.close()
+    from forespeak.chats.store import ChatStore
+
+    with ChatStore(app.folder / "chats.db") as store:
+        message = store.message(2)
+    assert message.state is MessageState.STOPPED
+    assert message.text.startswith(shown)
+
+
+class FullDisk:
+    """A store whose disk is full for a while."""
+
+    def __init__(self, app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.full = False
+        self.refused = 0
+        for name in ("append_steps", "add_message"):
+            monkeypatch.setattr(app.store, name, self._guarded(getattr(app.store, name)))
+
+    def _guarded(self, method: object) -> object:
+        def call(*args: object, **named: object) -> object:
+            if self.full:
+                self.refused += 1
+                raise UserFacingError("The chat could not be saved.", "No space is left.", "Free some disk space.")
+            return method(*args, **named)  # type: ignore[operator]
+
+        return call
+
+
+def test_a_full_disk_is_told_and_the_text_saved_once_there_is_room(
+    qtbot: QtBot, make_app: AppMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = make_app()
+    disk = FullDisk(app, monkeypatch)
+    disk.full = True
+    write(qtbot, app, "Hello")
+    qtbot.waitUntil(lambda: disk.refused == 1)
+    dismiss_error(qtbot, app, "could not be saved")
+    assert app.window.composer.text() == "Hello"
+    disk.full = False
+    app.engine.scripts[:] = [Script(scripted_steps(TEXT), rate=100)]
+    app.window.composer.edit.setFocus()
+    qtbot.keyClick(app.window.composer.edit, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: len(app.session.chats.text_of(app.session.chats.last_reply() or 0)) > 5)
+    disk.full = True
+    qtbot.waitUntil(lambda: not app.session.chats.busy)
+    qtbot.waitUntil(lambda: "could not be saved" in app.window.banner.text())
+    assert texts(app) == ["Hello", TEXT]
+    disk.full = False
+    qtbot.mouseClick(app.window.banner.action, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: idle(app))
+    assert app.window.banner.text() == ""
+    reply = app.session.chats.last_reply()
+    assert reply is not None
+    assert app.store.message(reply).text == TEXT
+    assert app.store.steps(reply) == tuple(scripted_steps(TEXT))
+
+
+def test_deleting_can_be_undone(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "Keep me")
+    app.window.chats.view.setFocus()
+    qtbot.keyClick(app.window.chats.view, Qt.Key.Key_Delete)
+    qtbot.waitUntil(lambda: app.store.chats() == () and app.window.toast.isVisible())
+    assert app.session.chats.chat is None
+    assert "Keep me" in app.window.toast.label.text()
+    app.commands["undo"].trigger()
+    qtbot.waitUntil(lambda: len(app.store.chats()) == 1 and texts(app) == ["Keep me", TEXT])
+    assert not app.window.toast.isVisible()
+
+
+def test_a_renamed_chat_keeps_its_name(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "First words")
+    app.commands["rename"].trigger()
+    editor = app.window.chats.view.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit)
+    editor.setText("旅行計畫:京都 🍁")
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: app.store.chats()[0].title == "旅行計畫:京都 🍁")
+    send(qtbot, app, "Second message")
+    assert app.store.chats()[0].title == "旅行計畫:京都 🍁"
+
+
+def test_searching_finds_words_inside_messages(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "Apples")
+    app.commands["new"].trigger()
+    send(qtbot, app, "Bananas are yellow")
+    qtbot.keyClick(app.window, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert app.window.chats.search.hasFocus()
+    qtbot.keyClicks(app.window.chats.search, "yellow")
+    qtbot.waitUntil(lambda: app.window.chats.model.rowCount() == 1)
+    qtbot.keyClicks(app.window.chats.search, " submarine")
+    qtbot.waitUntil(lambda: app.window.chats.empty.isVisible())
+    qtbot.keyClick(app.window.chats.search, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: app.window.chats.model.rowCount() == 3)
+
+
+def test_a_text_begun_in_one_chat_waits_there(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "One")
+    chat = app.session.chats.chat
+    assert chat is not None
+    qtbot.keyClicks(app.window.composer.edit, "half a thought")
+    app.commands["new"].trigger()
+    assert app.window.composer.text() == ""
+    app.window.chats.chatSelected.emit(chat.id)
+    qtbot.waitUntil(lambda: app.window.composer.text() == "half a thought")
+
+
+def test_the_last_chat_is_open_again_after_a_restart(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "Remember")
+    chat = app.session.chats.chat
+    assert chat is not None
+    app.window.close()
+    again = make_app(last_chat=chat.id)
+    qtbot.waitUntil(lambda: texts(again) == ["Remember", TEXT])
+    assert again.session.chats.items[-1].steps == tuple(scripted_steps(TEXT))
+
+
+def test_copying_the_last_reply(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "One")
+    app.commands["copy"].trigger()
+    assert QGuiApplication.clipboard().text() == TEXT
+
+
+def test_the_context_meter_follows_the_reply(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "One")
+    used = scripted_steps(TEXT)[-1].cache_length
+    assert app.window.composer.context.text() == f"Context: {used} of 2,048 tokens used"
+
+
+def test_titles_are_the_first_words_on_one_line() -> None:
+    assert title_of("Hello\nthere") == "Hello there"
+    assert title_of("one two three four five six seven") == "one two three four five six…"
+    assert title_of("x" * 100) == "x" * 60 + "…"
+
+
+def test_the_history_alternates_and_leaves_out_what_is_empty() -> None:
+    history = history_of("", [(Role.USER, "One"), (Role.ASSISTANT, ""), (Role.USER, "Two")])
+    assert [(message.role, message.content) for message in history] == [(Role.USER, "One\n\nTwo")]
+    assert [message.role for message in history_of("Rule", [(Role.USER, "x")])] == [Role.SYSTEM, Role.USER]
