@@ -167,9 +167,12 @@ def test_same_seed_same_words(model_seed: int, sampler: Sampler, name: str, leng
 @pytest.mark.parametrize("rule", Rule)
 @pytest.mark.parametrize("length", [1, 4, 8, 16])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_a_model_that_drafts_for_itself_is_always_accepted(rule: Rule, length: int, temperature: float) -> None:
+@pytest.mark.parametrize("penalty", [1.0, 1.4])
+def test_a_model_that_drafts_for_itself_is_always_accepted(
+    rule: Rule, length: int, temperature: float, penalty: float
+) -> None:
     scores = random_scores(SIZE, 4)
-    sampler = Sampler(SamplingSettings(temperature=temperature, seed=8))
+    sampler = Sampler(SamplingSettings(temperature, repeat_penalty=penalty, frequency_penalty=penalty - 1.0, seed=8))
     target = ScriptedModel(scores, letters(SIZE))
     source = DraftModel(ScriptedModel(scores, letters(SIZE)), SIZE, rule, lambda: False)
     reply = reply_of(target, source, sampler, length=length, max_tokens=1 + 2 * (length + 1), rule=rule)

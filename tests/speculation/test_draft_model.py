@@ -109,6 +109,17 @@ def test_a_draft_of_which_only_the_beginning_was_used() -> None:
     assert source.propose(2).tokens == (7, 0)
 
 
+def test_a_draft_that_was_not_used_at_all() -> None:
+    """Another source's guesses may have been taken instead: only what the cache and the text share stays."""
+    draft = model()
+    source = drafting(draft)
+    source.begin(PROMPT, SAMPLER)
+    source.propose(4)
+    source.accept([5, 1, 2, 3])
+    assert draft.tokens == (1, 2, 3, 4, 5)
+    assert source.propose(2).tokens == (4, 5)
+
+
 def test_the_next_turn_evaluates_only_what_is_new() -> None:
     draft = model()
     drafting(draft).begin(PROMPT, SAMPLER)
