@@ -286,7 +286,7 @@ class TestTerminal:
             try:
                 self.read_until(ours, rb"/help\..*> ")
                 os.write(ours, b"Write a long story about a fox.\n")
-                self.read_until(ours, rb"\x1b\[32m\x1b\[4m")
+                self.read_until(ours, rb"\x1b\[4m\x1b\[32m")
                 process.send_signal(signal.SIGINT)
                 stopped = self.read_until(ours, rb"tokens/s.*> ")
                 assert b"Stopped." in stopped

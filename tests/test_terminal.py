@@ -141,10 +141,10 @@ def test_a_failed_reply_leaves_the_chat_as_it_was(
     [
         (Token(1, "x", Origin.TARGET), []),
         (Token(1, "x", Origin.UNKNOWN), []),
-        (Token(1, "x", Origin.ACCEPTED, Source.DRAFT_MODEL), ["\x1b[32m", "\x1b[4m"]),
-        (Token(1, "x", Origin.ACCEPTED, Source.PROMPT_LOOKUP), ["\x1b[36m", "\x1b[4m"]),
-        (Token(1, "x", Origin.CORRECTED), ["\x1b[33m", "\x1b[4m", "\x1b[4:4m"]),
-        (Token(1, "x", Origin.BONUS), ["\x1b[35m", "\x1b[4m", "\x1b[4:5m"]),
+        (Token(1, "x", Origin.ACCEPTED, Source.DRAFT_MODEL), ["\x1b[4m", "\x1b[32m"]),
+        (Token(1, "x", Origin.ACCEPTED, Source.PROMPT_LOOKUP), ["\x1b[4m", "\x1b[36m"]),
+        (Token(1, "x", Origin.CORRECTED), ["\x1b[4m", "\x1b[4:4m", "\x1b[33m"]),
+        (Token(1, "x", Origin.BONUS), ["\x1b[4m", "\x1b[4:5m", "\x1b[35m"]),
     ],
 )
 def test_each_origin_has_its_mark(token: Token, sequences: list[str]) -> None:

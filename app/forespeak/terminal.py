@@ -15,7 +15,8 @@ from forespeak.reply import Reply, collect, counts, ending
 from forespeak.speculation.trace import Origin, Source, Step, Token
 
 _GREEN, _CYAN, _AMBER, _VIOLET = "\x1b[32m", "\x1b[36m", "\x1b[33m", "\x1b[35m"
-# Terminals that know one underline only show that one: they skip the second sequence.
+# Terminals that know one underline only show that one. Some then mistake the second sequence for a colour, so the
+# colour itself comes last.
 _SOLID, _DOTTED, _DASHED = "\x1b[4m", "\x1b[4m\x1b[4:4m", "\x1b[4m\x1b[4:5m"
 _PLAIN = "\x1b[0m"
 
@@ -78,7 +79,7 @@ class Painter:
             (_style(Origin.ACCEPTED, Source.DRAFT_MODEL), "draft model, accepted"),
             (_style(Origin.ACCEPTED, Source.PROMPT_LOOKUP), "looked up in the text, accepted"),
             (_style(Origin.CORRECTED, None), "corrected by the target"),
-            (_style(Origin.BONUS, None), "bonus: the target's own after an accepted draft"),
+            (_style(Origin.BONUS, None), "bonus after a whole draft"),
             ("", "no mark: the target alone"),
         )
         return " · ".join(self._styled(words, style) for style, words in entries)
@@ -87,13 +88,13 @@ class Painter:
 def _style(origin: Origin, source: Source | None) -> str:
     match origin:
         case Origin.ACCEPTED if source is not None and not source.uses_model:
-            return _CYAN + _SOLID
+            return _SOLID + _CYAN
         case Origin.ACCEPTED:
-            return _GREEN + _SOLID
+            return _SOLID + _GREEN
         case Origin.CORRECTED:
-            return _AMBER + _DOTTED
+            return _DOTTED + _AMBER
         case Origin.BONUS:
-            return _VIOLET + _DASHED
+            return _DASHED + _VIOLET
         case Origin.TARGET | Origin.UNKNOWN:
             return ""
 
