@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from forespeak.speculation.draft import Draft, DraftSourceError, Evaluation
+from forespeak.speculation.controller import FixedDraftLength
+from forespeak.speculation.decode import DecodeSettings, Finished, PromptProgress, generate
+from forespeak.speculation.draft import Draft, DraftSource, DraftSourceError, Evaluation
 from forespeak.speculation.language_model import Logits
-from forespeak.speculation.sampling import Sampler
-from forespeak.speculation.trace import Source
+from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.trace import FinishReason, GenerationStats, Source, SpeculationState, Step, Token
 
 Row = NDArray[np.float32]
 Scores = Callable[[tuple[int, ...]], Row]
@@ -221,3 +223,62 @@ def reciting(reply: Sequence[int], start: int, size: int, *, then: int = 0) -> S
         return row
 
     return scores
+
+
+GREEDY = Sampler(SamplingSettings(temperature=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The events of a whole generation, by kind."""
+
+    steps: tuple[Step, ...]
+    states: tuple[SpeculationState, ...]
+    progress: tuple[PromptProgress, ...]
+    finish: FinishReason
+    stats: GenerationStats
+
+    @property
+    def tokens(self) -> list[Token]:
+        return [token for step in self.steps for token in step.emitted]
+
+    @property
+    def ids(self) -> list[int]:
+        return [token.id for token in self.tokens]
+
+    @property
+    def text(self) -> str:
+        return "".join(token.text for token in self.tokens)
+
+
+def reply_of(
+    target: ScriptedModel,
+    source: DraftSource | None,
+    sampler: Sampler = GREEDY,
+    prompt: Sequence[int] = (0, 1, 2, 3, 0, 1, 2),
+    length: int = 4,
+    cancelled: Callable[[], bool] = lambda: False,
+    **chosen: object,
+) -> Reply:
+    """Everything that one generation gives out; `chosen` are its DecodeSettings."""
+    events = list(
+        generate(
+            target,
+            source,
+            prompt,
+            sampler,
+            FixedDraftLength(length),
+            DecodeSettings(**chosen),  # type: ignore[arg-type]
+            cancelled,
+        )
+    )
+    last = events[-1]
+    assert isinstance(last, Finished)
+    assert not any(isinstance(event, Finished) for event in events[:-1])
+    return Reply(
+        tuple(event for event in events if isinstance(event, Step)),
+        tuple(event for event in events if isinstance(event, SpeculationState)),
+        tuple(event for event in events if isinstance(event, PromptProgress)),
+        last.reason,
+        last.stats,
+    )
