@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import NoReturn
 
-from jinja2 import TemplateError
-from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+from jinja2 import Template, TemplateError, nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from forespeak.engines.engine import ChatMessage, Role
 
@@ -16,6 +21,34 @@ _FALLBACK = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 _FALLBACK_STOP = "<|im_end|>"
+
+
+class _GenerationTag(Extension):
+    """`{% generation %}` marks the assistant's words for training; for rendering it means nothing."""
+
+    tags = {"generation"}  # noqa: RUF012 -- Jinja's own protocol
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def _raise_exception(message: str) -> NoReturn:
+    raise TemplateError(message)
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    """The Jinja dialect of Hugging Face's chat templates (transformers, `utils/chat_template_utils.py`)."""
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationTag, loopcontrols]
+    )
+    environment.filters["tojson"] = lambda value, **options: json.dumps(value, ensure_ascii=False, **options)
+    environment.globals["raise_exception"] = _raise_exception
+    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    return environment
+
+
+_ENVIRONMENT = _environment()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +68,14 @@ class ChatTemplate:
 
     def __init__(self, source: str | None, bos: str, eos: str) -> None:
         self._bos, self._eos = bos, eos
-        self._fallback = self._compile(_FALLBACK)
-        self._own: Jinja2ChatFormatter | None = None
+        self._fallback = _ENVIRONMENT.from_string(_FALLBACK)
+        self._own: Template | None = None
         self.problem: str | None = None
         if source is None:
             self.problem = "The model file has no chat template; ChatML is used instead."
             return
         try:
-            self._own = self._compile(source)
+            self._own = _ENVIRONMENT.from_string(source)
         except TemplateError as error:
             self.problem = f"The model's chat template is faulty ({error}); ChatML is used instead."
 
@@ -68,13 +101,14 @@ class ChatTemplate:
             f"The model's chat template failed on this conversation ({reason}); ChatML was used instead.",
         )
 
-    def _compile(self, source: str) -> Jinja2ChatFormatter:
-        return Jinja2ChatFormatter(template=source, eos_token=self._eos, bos_token=self._bos)
-
-    @staticmethod
-    def _render(formatter: Jinja2ChatFormatter, messages: Sequence[ChatMessage]) -> str:
-        plain = [{"role": message.role.value, "content": message.content} for message in messages]
-        return str(formatter(messages=plain).prompt)
+    def _render(self, template: Template, messages: Sequence[ChatMessage]) -> str:
+        # Tools, documents and the like stay undefined: templates test for them in ways that None does not survive.
+        return template.render(
+            messages=[{"role": message.role.value, "content": message.content} for message in messages],
+            add_generation_prompt=True,
+            bos_token=self._bos,
+            eos_token=self._eos,
+        )
 
 
 def _without_system_role(messages: Sequence[ChatMessage]) -> list[ChatMessage]:

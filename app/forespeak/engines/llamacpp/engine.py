@@ -177,6 +177,14 @@ class LlamaEngine:
             ) from error
         return Converted(request.destination)
 
+    def forget(self) -> None:
+        """Empty the caches, so that the next prompt is evaluated from its beginning: for comparisons."""
+        for model in (self._draft, self._target):
+            if model is not None:
+                model.truncate(0)
+        self._lookup = PromptLookup()
+        self._last_reply = None
+
     def close(self) -> None:
         for model in (self._draft, self._target):
             if model is not None:

@@ -1,0 +1,223 @@
+"""Figures of the llama.cpp engine on the starter pair. Run alone on the machine:
+
+uv run python tests/benchmarks/bench_engine.py parity [--fast]   same seed, same words, with and without drafts
+uv run python tests/benchmarks/bench_engine.py speed             plain against a bare loop, drafts against plain
+uv run python tests/benchmarks/bench_engine.py turn              first token of a second turn against the first's
+uv run python tests/benchmarks/bench_engine.py busy              beside one busy core
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from forespeak.engines.engine import ChatMessage, ConversionRequest, GenerationRequest, LoadRequest, Role
+from forespeak.engines.llamacpp.engine import LlamaEngine
+from forespeak.models.starter import starter_draft_path
+from forespeak.speculation.decode import Finished
+from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.trace import GenerationStats, Source, Step, text_of
+from prompts import LONG_TEXT, PROMPTS
+
+RUNS = 5
+TOKENS = 160
+
+
+def starter_pair() -> tuple[Path, Path]:
+    draft = starter_draft_path()
+    assert draft is not None, "the starter extra is not installed"
+    target = Path(tempfile.gettempdir()) / "forespeak-bench" / "starter-f32.gguf"
+    if not target.exists():
+        LlamaEngine(lambda _target, _draft: None).convert(
+            ConversionRequest(draft, target), lambda _: None, lambda: False
+        )
+    return target, draft
+
+
+def loaded(*, reproducible: bool = False) -> LlamaEngine:
+    engine = LlamaEngine(lambda _target, _draft: None)
+    target, draft = starter_pair()
+    engine.load(LoadRequest(target, draft, reproducible=reproducible), lambda _: None, lambda: False)
+    return engine
+
+
+def run(engine: LlamaEngine, request: GenerationRequest) -> tuple[list[Step], GenerationStats]:
+    steps: list[Step] = []
+    for event in engine.generate(request, lambda: False):
+        if isinstance(event, Step):
+            steps.append(event)
+        elif isinstance(event, Finished):
+            return steps, event.stats
+    raise AssertionError("the generation did not finish")
+
+
+def ask(prompt: str, **settings: object) -> GenerationRequest:
+    request = GenerationRequest((ChatMessage(Role.USER, prompt),), max_tokens=TOKENS)
+    return replace(request, **settings)  # type: ignore[arg-type]
+
+
+def ids(steps: list[Step]) -> list[int]:
+    return [token.id for step in steps for token in step.emitted]
+
+
+def parity(*, fast: bool) -> None:
+    """Every prompt, greedy and sampled, plain against each way of drafting. Differences are shown with their margin."""
+    engine = loaded(reproducible=not fast)
+    tokens = 120 if fast else 60
+    equal, different = 0, 0
+    for name, prompt in PROMPTS.items():
+        for temperature in (0.0, 0.8):
+            sampling = SamplingSettings(temperature=temperature, seed=42)
+            plain, _ = run(engine, ask(prompt, sampling=sampling, max_tokens=tokens))
+            ways = [(Source.DRAFT_MODEL, length) for length in (1, 4, 8)] + [(Source.PROMPT_LOOKUP, 4)]
+            for source, length in ways:
+                request = ask(prompt, sampling=sampling, max_tokens=tokens, source=source, draft_length=length)
+                steps, _ = run(engine, request)
+                if ids(steps) == ids(plain) and text_of(steps) == text_of(plain):
+                    equal += 1
+                    continue
+                different += 1
+                print(f"  {name} T={temperature} {source.label} {length}: {margin(engine, sampling, plain, steps)}")
+        print(f"{name:12} {equal} equal, {different} different so far", flush=True)
+    print(f"{'default' if fast else 'reproducible'} setting: {equal} of {equal + different} equal")
+
+
+def margin(engine: LlamaEngine, sampling: SamplingSettings, plain: list[Step], other: list[Step]) -> str:
+    """Where two replies part, and how near the two tokens' scores log p + g were there."""
+    a, b = ids(plain), ids(other)
+    place = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    assert engine._target is not None
+    assert engine._last_reply is not None
+    prompt_length = len(engine._last_reply.tokens) - len(
+        [t for t in b if not engine._target.vocabulary.ends_generation(t)]
+    )
+    history = engine._last_reply.tokens[: prompt_length + place]
+    model = engine._target
+    model.truncate(len(history) - 1)
+    logits = model.evaluate([history[-1]], 1)[0]
+    sampler = Sampler(sampling)
+    choices = sampler.distribution(logits, [])
+    scores = sampler.scores(choices, len(history))
+    by_id = dict(zip(choices.ids.tolist(), scores.tolist(), strict=True))
+    first, second = by_id.get(a[place]), by_id.get(b[place])
+    return f"token {place}: {a[place]} scores {first}, {b[place]} scores {second}"
+
+
+def bare_loop(engine: LlamaEngine, prompt: list[int]) -> float:
+    """Tokens per second of llama_decode and an argmax, nothing else, on the engine's own context."""
+    import numpy as np
+
+    assert engine._target is not None
+    context = engine._target._context
+    engine._target.truncate(0)
+    for start in range(0, len(prompt), context.batch):
+        logits = context.decode(prompt[start : start + context.batch], start, 1)
+    token, position = int(np.argmax(logits[0])), len(prompt)
+    started = time.perf_counter()
+    for _ in range(TOKENS - 1):
+        token, position = int(np.argmax(context.decode([token], position, 1)[0])), position + 1
+    elapsed = time.perf_counter() - started
+    context.clear()
+    return (TOKENS - 1) / elapsed
+
+
+def speed() -> None:
+    engine = loaded()
+    prompt = PROMPTS["explain"]
+    assert engine._target is not None
+    tokens = engine._target.vocabulary.tokenize(f"<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n")
+    for temperature in (0.0, 0.8):
+        sampling = SamplingSettings(temperature=temperature, seed=3)
+        rates: dict[str, list[float]] = {"bare": [], "plain": [], "draft 4": [], "draft 8": [], "lookup": []}
+        for _ in range(RUNS):
+            rates["bare"].append(bare_loop(engine, tokens))
+            for name, source, length in (
+                ("plain", None, 0),
+                ("draft 4", Source.DRAFT_MODEL, 4),
+                ("draft 8", Source.DRAFT_MODEL, 8),
+                ("lookup", Source.PROMPT_LOOKUP, 4),
+            ):
+                _, stats = run(engine, ask(prompt, sampling=sampling, source=source, draft_length=length))
+                rates[name].append(stats.tokens_per_second)
+        medians = {name: statistics.median(values) for name, values in rates.items()}
+        pairs = {
+            "plain / bare": statistics.median(p / b for p, b in zip(rates["plain"], rates["bare"], strict=True)),
+            **{
+                f"{name} / plain": statistics.median(d / p for d, p in zip(rates[name], rates["plain"], strict=True))
+                for name in ("draft 4", "draft 8", "lookup")
+            },
+        }
+        print(f"T = {temperature}: " + ", ".join(f"{name} {rate:.1f}/s" for name, rate in medians.items()))
+        print("   " + ", ".join(f"{name} {ratio:.3f}" for name, ratio in pairs.items()), flush=True)
+
+
+def turn() -> None:
+    engine = loaded()
+    ratios = []
+    for run_number in range(RUNS):
+        engine.forget()
+        sampling = SamplingSettings(temperature=0.8, seed=run_number)
+        history = (ChatMessage(Role.USER, LONG_TEXT[:5200]),)
+        request = GenerationRequest(history, Source.DRAFT_MODEL, sampling, max_tokens=60)
+        steps, first = run(engine, request)
+        follow = (
+            *history,
+            ChatMessage(Role.ASSISTANT, text_of(steps)),
+            ChatMessage(Role.USER, "And which one lent most?"),
+        )
+        _, second = run(engine, replace(request, messages=follow))
+        ratios.append(second.time_to_first_token_seconds / first.time_to_first_token_seconds)
+        print(
+            f"first {first.time_to_first_token_seconds:.3f} s for {first.prompt_tokens} tokens, second "
+            f"{second.time_to_first_token_seconds:.3f} s ({second.reused_prompt_tokens} of {second.prompt_tokens} kept)"
+        )
+    print(f"second / first: median {statistics.median(ratios):.3f}, worst {max(ratios):.3f}")
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+def busy() -> None:
+    engine = loaded()
+    request = ask(PROMPTS["explain"], sampling=SamplingSettings(temperature=0.0), max_tokens=60)
+    ratios = []
+    for _ in range(10):
+        _, idle = run(engine, request)
+        spinner = multiprocessing.get_context("spawn").Process(target=_spin, daemon=True)
+        spinner.start()
+        time.sleep(0.5)
+        _, loaded_stats = run(engine, request)
+        spinner.kill()
+        spinner.join()
+        ratios.append(loaded_stats.tokens_per_second / idle.tokens_per_second)
+        print(
+            f"idle {idle.tokens_per_second:.1f}/s, beside a busy core {loaded_stats.tokens_per_second:.1f}/s",
+            flush=True,
+        )
+    print(f"busy / idle: worst {min(ratios):.2f}, median {statistics.median(ratios):.2f}; {os.cpu_count()} cores")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["parity", "speed", "turn", "busy"])
+    parser.add_argument("--fast", action="store_true", help="parity in the default setting instead of the reproducible")
+    arguments = parser.parse_args()
+    if arguments.what == "parity":
+        parity(fast=arguments.fast)
+    else:
+        {"speed": speed, "turn": turn, "busy": busy}[arguments.what]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,293 @@
+"""The engine process with a scripted engine in it: order of events, cancel, failure, death, and what is left behind."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from forespeak.engines.engine import (
+    Body,
+    ChatMessage,
+    ConversionRequest,
+    Converted,
+    Died,
+    EngineEvent,
+    Failed,
+    GenerationRequest,
+    Loaded,
+    LoadRequest,
+    ModelSummary,
+    Notice,
+    PairCheck,
+    Progress,
+    Role,
+)
+from forespeak.engines.host import EngineProcess, is_last
+from forespeak.errors import UserFacingError
+from forespeak.speculation.decode import Event, Finished
+from forespeak.speculation.trace import FinishReason, GenerationStats, Origin, Step, Token
+
+PATIENCE = 30.0
+
+
+class ScriptedEngine:
+    """Does what the last message says: a number of steps, "raise", "bug", "abort", "exit" or "for ever"."""
+
+    def __init__(self, pair_check: PairCheck) -> None:
+        self._check = pair_check
+        self._loaded: str | None = None
+
+    def load(
+        self, request: LoadRequest, progress: Callable[[Progress], None], cancelled: Callable[[], bool]
+    ) -> Loaded | None:
+        progress(Progress(0.5, "Loading"))
+        while request.target.name == "slow" and not cancelled():
+            time.sleep(0.005)
+        if cancelled():
+            return None
+        self._loaded = request.target.name
+        summary = ModelSummary(request.target, request.target.name, "", 1, 1, 1, 1, 1)
+        problem = self._check(request.target, request.draft) if request.draft else None
+        return Loaded(summary, draft_problem=problem)
+
+    def generate(self, request: GenerationRequest, cancelled: Callable[[], bool]) -> Iterator[Notice | Event]:
+        script = request.messages[-1].content
+        if self._loaded is None:
+            raise UserFacingError("No model is loaded.", "", "Load one.")
+        if script == "raise":
+            raise UserFacingError("What.", "Why.", "Remedy.")
+        if script == "bug":
+            raise ZeroDivisionError("oops")
+        yield self._step(0)
+        if script == "abort":
+            sys.stderr.write("GGML_ASSERT(something) failed\n")
+            os.abort()
+        if script == "exit":
+            os._exit(3)
+        index = 0
+        while (script == "for ever" or index < int(script)) and not cancelled():
+            index += 1
+            yield self._step(index)
+            if script == "for ever":
+                time.sleep(0.002)
+        yield Finished(FinishReason.CANCELLED if cancelled() else FinishReason.STOP, GenerationStats())
+
+    def convert(
+        self, request: ConversionRequest, progress: Callable[[Progress], None], cancelled: Callable[[], bool]
+    ) -> Converted | None:
+        return Converted(request.destination)
+
+    def close(self) -> None:
+        pass
+
+    @staticmethod
+    def _step(index: int) -> Step:
+        return Step(index, (Token(index, f"{index} ", Origin.TARGET),))
+
+
+def scripted_engine(pair_check: PairCheck) -> ScriptedEngine:
+    return ScriptedEngine(pair_check)
+
+
+def refuse_pair(target: Path, draft: Path) -> str | None:
+    return f"{draft.name} does not suit {target.name}."
+
+
+class Host:
+    def __init__(self, folder: Path) -> None:
+        self.events: queue.Queue[EngineEvent] = queue.Queue()
+        self.log = folder / "engine.log"
+        self.process = EngineProcess(self.events.put, log_path=self.log, pair_check=refuse_pair, engine=scripted_engine)
+
+    def say(self, script: str) -> int:
+        return self.process.generate(GenerationRequest((ChatMessage(Role.USER, script),)))
+
+    def load(self, name: str = "model", draft: str | None = None) -> Loaded:
+        body = self.until_last(self.process.load(LoadRequest(Path(name), Path(draft) if draft else None)))[-1]
+        assert isinstance(body, Loaded)
+        return body
+
+    def until_last(self, number: int) -> list[Body]:
+        """Everything told about a request, up to its end."""
+        bodies: list[Body] = []
+        while True:
+            event = self.events.get(timeout=PATIENCE)
+            if event.request == number:
+                bodies.append(event.body)
+                if is_last(event.body):
+                    return bodies
+
+    def next_step(self, number: int) -> None:
+        while not isinstance((event := self.events.get(timeout=PATIENCE)).body, Step) or event.request != number:
+            pass
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    host = Host(tmp_path)
+    yield host
+    host.process.close()
+
+
+def test_a_request_is_answered_in_order_and_ends_once(host: Host) -> None:
+    host.load()
+    bodies = host.until_last(host.say("50"))
+    assert [body.index for body in bodies if isinstance(body, Step)] == list(range(51))
+    assert [is_last(body) for body in bodies] == [False] * 51 + [True]
+
+
+def test_a_load_tells_its_progress_and_uses_the_pair_check(host: Host) -> None:
+    assert host.load("model", "draft").draft_problem == "draft does not suit model."
+
+
+def test_requests_wait_for_each_other(host: Host) -> None:
+    host.load()
+    first, second = host.say("20"), host.say("raise")
+    assert isinstance(host.until_last(first)[-1], Finished)
+    assert isinstance(host.until_last(second)[-1], Failed)
+
+
+def test_a_cancel_arrives_while_it_generates(host: Host) -> None:
+    host.load()
+    number = host.say("for ever")
+    host.next_step(number)
+    host.process.cancel(number)
+    finished = host.until_last(number)[-1]
+    assert isinstance(finished, Finished)
+    assert finished.reason is FinishReason.CANCELLED
+    assert isinstance(host.until_last(host.say("3"))[-1], Finished)
+
+
+def test_a_waiting_request_can_be_cancelled(host: Host) -> None:
+    host.load()
+    running, waiting = host.say("for ever"), host.say("for ever")
+    host.process.cancel(waiting)
+    host.process.cancel(running)
+    host.until_last(running)
+    finished = host.until_last(waiting)[-1]
+    assert isinstance(finished, Finished)
+    assert finished.reason is FinishReason.CANCELLED
+
+
+def test_a_load_can_be_cancelled(host: Host) -> None:
+    number = host.process.load(LoadRequest(Path("slow")))
+    assert isinstance(host.events.get(timeout=PATIENCE).body, Progress)
+    host.process.cancel(number)
+    assert host.until_last(number)[-1] == Failed("Cancelled.")
+
+
+def test_what_the_user_can_mend_comes_as_it_is(host: Host) -> None:
+    host.load()
+    assert host.until_last(host.say("raise"))[-1] == Failed("What.", "Why.", "Remedy.")
+
+
+def test_a_bug_inside_is_told_and_does_not_end_the_process(host: Host) -> None:
+    host.load()
+    body = host.until_last(host.say("bug"))[-1]
+    assert isinstance(body, Failed)
+    assert body.is_bug
+    assert "ZeroDivisionError" in body.details
+    assert isinstance(host.until_last(host.say("2"))[-1], Finished)
+
+
+@pytest.mark.parametrize(("script", "reason"), [("abort", "SIGABRT"), ("exit", "exit code 3")])
+def test_a_death_is_told_with_its_reason_and_the_next_message_works(host: Host, script: str, reason: str) -> None:
+    host.load()
+    body = host.until_last(host.say(script))[-1]
+    assert isinstance(body, Died)
+    assert reason in body.why
+    assert body.remedy
+    if script == "abort":
+        assert "GGML_ASSERT(something) failed" in body.details
+    assert isinstance(host.until_last(host.say("2"))[-1], Finished)
+
+
+def test_killed_twenty_times_in_mid_reply(host: Host) -> None:
+    host.load()
+    for _ in range(20):
+        number = host.say("for ever")
+        host.next_step(number)
+        assert host.process.pid is not None
+        os.kill(host.process.pid, signal.SIGKILL)
+        died = host.until_last(number)[-1]
+        assert isinstance(died, Died)
+        assert "SIGKILL" in died.why
+    assert isinstance(host.until_last(host.say("2"))[-1], Finished)
+
+
+def test_a_death_answers_for_every_waiting_request(host: Host) -> None:
+    host.load()
+    numbers = [host.say("for ever"), host.say("2"), host.say("2")]
+    host.next_step(numbers[0])
+    assert host.process.pid is not None
+    os.kill(host.process.pid, signal.SIGKILL)
+    assert [type(host.until_last(number)[-1]) for number in numbers] == [Died, Died, Died]
+
+
+def test_a_death_between_requests_is_told_and_costs_nothing(host: Host) -> None:
+    host.load()
+    assert host.process.pid is not None
+    os.kill(host.process.pid, signal.SIGKILL)
+    assert isinstance(host.until_last(0)[-1], Died)
+    assert host.process.pid is None
+    assert isinstance(host.until_last(host.say("2"))[-1], Finished)
+
+
+def test_another_target_is_loaded_in_a_new_process(host: Host) -> None:
+    host.load("first")
+    before = host.process.pid
+    host.load("second")
+    assert host.process.pid not in {None, before}
+    assert before is not None
+    assert not psutil.pid_exists(before)
+    same = host.process.pid
+    host.load("second", "draft")
+    assert host.process.pid == same
+
+
+def test_closing_ends_the_child_and_answers_what_was_open(host: Host) -> None:
+    host.load()
+    number = host.say("for ever")
+    host.next_step(number)
+    pid = host.process.pid
+    host.process.close()
+    assert isinstance(host.until_last(number)[-1], Failed)
+    assert pid is not None
+    assert not psutil.pid_exists(pid)
+    host.process.close()
+
+
+def test_a_conversion_needs_no_loaded_model(host: Host) -> None:
+    number = host.process.convert(ConversionRequest(Path("a"), Path("b")))
+    assert host.until_last(number) == [Converted(Path("b"))]
+
+
+def test_a_killed_parent_leaves_no_child(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(
+        "import sys, time\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from pathlib import Path\n"
+        "from test_host import Host\n"
+        "if __name__ == '__main__':\n"
+        "    host = Host(Path(sys.argv[1]))\n"
+        "    host.load()\n"
+        "    host.next_step(host.say('for ever'))\n"
+        "    print(host.process.pid, flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, str(script), str(tmp_path)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+    psutil.wait_procs([child], timeout=PATIENCE)
+    assert not child.is_running()
