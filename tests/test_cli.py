@@ -87,16 +87,7 @@ class TestStarterPair:
         assert stats["peak_memory_bytes"] > 500_000_000  # the unpacked weights alone are larger
 
     def test_the_words_are_the_same_without_speculation(self, reply: dict[str, Any]) -> None:
-        plain = reply_of(
-            "-p",
-            "Name five rivers. 五條河 🏞",
-            "--max-tokens",
-            "60",
-            "--seed",
-            "3",
-            "--reproducible",
-            "--no-speculation",
-        )
+        plain = reply_of(*_RIVERS, "--no-speculation")
         assert plain["text"] == reply["text"]
         assert plain["stats"]["total_draft_tokens_count"] == 0
         assert {token["origin"] for token in plain["tokens"]} == {"target"}
