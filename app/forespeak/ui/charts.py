@@ -15,6 +15,13 @@ from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, MarkKind, Theme, mark_kind
 
 _SPARK_POINTS = 120
 _KEPT_STEPS = 400
+_EXPLAINED = {
+    MarkKind.ACCEPTED_MODEL: "Proposed by the draft model, accepted by the target.",
+    MarkKind.ACCEPTED_NGRAM: "Found in the text before, accepted by the target.",
+    MarkKind.CORRECTED: "The draft proposed something else; the target put this in its place.",
+    MarkKind.BONUS: "The whole draft was accepted; the target added its own next token.",
+    MarkKind.REJECTED: "Proposed by the draft, refused by the target.",
+}
 
 
 class Chart(QWidget):
@@ -263,6 +270,7 @@ class LegendMark(Chart):
         super().__init__(parent)
         self._kind = kind
         self.setAccessibleName(kind.label)
+        self.setToolTip(_EXPLAINED[kind])
         self.setFixedSize(self.sizeHint())
 
     def sizeHint(self) -> QSize:

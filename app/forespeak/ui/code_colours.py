@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from forespeak.ui.markdown_blocks import StyleRun
+from forespeak.ui.rich_text import StyleRun
 
 _LIMIT = 20_000
 """Characters: longer code stays plain rather than holding the window up."""
+
+
+def load_lexers() -> None:
+    """Import Pygments ahead of the first code block."""
+    import pygments.lexers
+    import pygments.lexers.python
+
+    assert pygments.lexers
 
 
 def colour_code(code: str, language: str) -> Iterator[StyleRun]:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices, QKeyEvent, QResizeEvent
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices, QKeyEvent, QPainter, QPixmap, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from forespeak.engines.engine import Role
 from forespeak.speculation.trace import Step
+from forespeak.ui.block_boxes import reply_font
+from forespeak.ui.code_colours import load_lexers
 from forespeak.ui.icons import icon
 from forespeak.ui.message_parts import MessageItem
 from forespeak.ui.message_view import MessageView, ReplyView, UserView
 from forespeak.ui.provenance import TokenRef
-from forespeak.ui.text_flow import Look
+from forespeak.ui.rich_text import RichText, Style, StyleRun
+from forespeak.ui.text_flow import Look, TextFlow
 from forespeak.ui.theme import LIGHT, REPLY_WIDTH, MarkStyle, Theme
 from forespeak.ui.token_card import TokenCard
 
@@ -53,6 +57,7 @@ class ConversationView(QWidget):
         self._by_id: dict[int, MessageView] = {}
         self._sticks = True
         self._moving = False
+        self._warm = False
         self._scroll = QScrollArea(self)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -114,11 +119,12 @@ class ConversationView(QWidget):
         self._settle()
 
     def _add_view(self, item: MessageItem) -> None:
+        if item.role is Role.SYSTEM:
+            return
         view: MessageView
         if item.role is Role.ASSISTANT:
             reply = ReplyView(item, self._look, self._canvas)
             reply.regenerateRequested.connect(self.regenerateRequested)
-            reply.heightChanged.connect(self._settle)
             reply.body.tokenPointed.connect(self._show_card)
             reply.body.tokenSelected.connect(self.tokenSelected)
             reply.body.linkActivated.connect(self._open_link)
@@ -128,6 +134,7 @@ class ConversationView(QWidget):
             bubble = UserView(item, self._look, self._canvas)
             bubble.editRequested.connect(self.editRequested)
             view = bubble
+        view.heightChanged.connect(self._settle)
         view.copyRequested.connect(self.copyRequested)
         view.versionRequested.connect(self.versionRequested)
         view.set_width(self._column()[1])
@@ -201,13 +208,31 @@ class ConversationView(QWidget):
         for view in self._views:
             height = int(view.content_height() + 0.999)
             view.top = y
-            place = QRect(left, y, width, height)
+            place = QRect(left - view.edge, y, width + view.edge, height)
             if view.geometry() != place:
                 view.setGeometry(place)
             y += height + _GAP
         size = QSize(self._scroll.viewport().width(), max(y - _GAP + _BOTTOM_MARGIN, self._scroll.viewport().height()))
         if self._canvas.size() != size:
             self._canvas.resize(size)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self._warm:
+            self._warm = True
+            QTimer.singleShot(0, self, self._warm_up)
+
+    @Slot()
+    def _warm_up(self) -> None:
+        """Load the fallback fonts now, and the code lexers beside, so that the first reply does not wait for them."""
+        styles = tuple(StyleRun(i, 1, style) for i, style in enumerate((Style.CODE, Style.BOLD, Style.ITALIC)))
+        flow = TextFlow(RichText("abc 京 🍁", styles), (), reply_font())
+        flow.layout(400, self._look.theme)
+        canvas = QPixmap(200, 30)
+        painter = QPainter(canvas)
+        flow.paint(painter, QPointF(), QRectF(0, 0, 200, 30), self._look)
+        painter.end()
+        threading.Thread(target=load_lexers, name="lexers", daemon=True).start()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -34,6 +34,7 @@ class MessageBody(QWidget):
     """A TokenRef under the pointer or the keyboard's choice, and its place in global coordinates; None for no token."""
     tokenSelected = Signal(object)
     """A TokenRef chosen with the keyboard or a click."""
+    focusMoved = Signal()
     linkActivated = Signal(str)
     selectionMoved = Signal(QRect)
     """The keyboard chose something here, in this widget's coordinates: bring it into view."""
@@ -48,6 +49,9 @@ class MessageBody(QWidget):
         self._pressed_at = QPointF()
         self._hovered: TokenRef | None = None
         self._chosen: TokenRef | None = None
+        self._framed: TokenRef | None = None
+        """The one whose card is shown."""
+        self._focus_by_keyboard = False
         self._copy_buttons: dict[CodeBox, QToolButton] = {}
         self._hover_timer = QTimer(self, singleShot=True, interval=_HOVER_MILLISECONDS)
         self._hover_timer.timeout.connect(self._announce_hovered)
@@ -121,15 +125,12 @@ class MessageBody(QWidget):
         painter = QPainter(self)
         clip = QRectF(event.rect())
         self.document.paint(painter, clip, self._look, self._selection)
-        chosen = self._chosen
-        if chosen is None and self.hasFocus() and self._focus_by_keyboard:
-            painter.setPen(QPen(QColor(self._look.theme.accent), 2))
-            painter.drawLine(QPointF(0, 0), QPointF(0, min(self.height(), 24)))
-        if chosen is not None:
+        framed = self._framed
+        if framed is not None:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(QColor(self._look.theme.accent), 1.5))
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            for rect in self.document.token_rects(chosen):
+            for rect in self.document.token_rects(framed):
                 painter.drawRoundedRect(rect.adjusted(-1, -1, 1, 1), 4, 4)
         painter.end()
 
@@ -196,6 +197,10 @@ class MessageBody(QWidget):
 
     def _announce(self, ref: TokenRef | None) -> None:
         rects = self.document.token_rects(ref) if ref is not None else []
+        framed = ref if rects else None
+        if framed != self._framed:
+            self._framed = framed
+            self.update()
         if not rects:
             self.tokenPointed.emit(None, QRect())
             return
@@ -204,7 +209,9 @@ class MessageBody(QWidget):
 
     # Choosing with the keyboard
 
-    _focus_by_keyboard = False
+    @property
+    def focused_by_keyboard(self) -> bool:
+        return self._focus_by_keyboard and self.hasFocus()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         self._focus_by_keyboard = event.reason() in {
@@ -212,13 +219,14 @@ class MessageBody(QWidget):
             Qt.FocusReason.BacktabFocusReason,
             Qt.FocusReason.ShortcutFocusReason,
         }
-        self.update()
         super().focusInEvent(event)
+        self.focusMoved.emit()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         if event.reason() is not Qt.FocusReason.PopupFocusReason:
             self.choose(None)
         super().focusOutEvent(event)
+        self.focusMoved.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy) and self._selection is not None:

@@ -6,7 +6,6 @@ shows its source, so that a new token costs a line or two of layout.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,63 +15,14 @@ from PySide6.QtGui import QPainter
 
 from forespeak.speculation.trace import Step
 from forespeak.ui.block_boxes import Box, CodeBox, TextBox, boxes_of, raw_boxes
-from forespeak.ui.markdown_blocks import CodeBlock, RichText, SourceRun, TextBlock, parse
+from forespeak.ui.markdown_blocks import CodeBlock, TextBlock, parse
 from forespeak.ui.provenance import Provenance, TokenRef
+from forespeak.ui.rich_text import RichText, SourceRun
+from forespeak.ui.sections import FENCE, SectionSplitter, reads_as_written
 from forespeak.ui.text_flow import Look, TextFlow
 from forespeak.ui.theme import REPLY_LINE_HEIGHT, REPLY_PIXELS
 
-_SECTION_LIMIT = 5000
-"""Characters after which a section without blank lines ends at the next line."""
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)$")
 _PARAGRAPH_GAP = 12.0
-
-
-class SectionSplitter:
-    """Finds, line by line, where sections end."""
-
-    def __init__(self) -> None:
-        self.start = 0
-        """Where the open section begins."""
-        self._scanned = 0
-        self._blank = False
-        self._fence: str | None = None
-        self._fence_outside = False
-
-    @property
-    def in_fence(self) -> bool:
-        """Inside a code block that stands in no list."""
-        return self._fence is not None and self._fence_outside
-
-    def advance(self, text: str) -> Iterator[tuple[int, int]]:
-        """The sections (start, end) that are complete now. `text` is the whole reply so far."""
-        while (end := text.find("\n", self._scanned)) >= 0:
-            line = text[self._scanned : end].rstrip("\r")
-            if self._fence is not None:
-                if _closes(line, self._fence):
-                    self._fence = None
-                    if self._fence_outside:
-                        # Behind a card that stands in no list, Markdown starts afresh at once.
-                        yield self.start, end + 1
-                        self.start = end + 1
-                        self._blank = False
-            elif not line.strip():
-                self._blank = True
-            else:
-                full = self._scanned - self.start > _SECTION_LIMIT
-                if self._scanned > self.start and ((self._blank and not line[0].isspace()) or full):
-                    yield self.start, self._scanned
-                    self.start = self._scanned
-                self._blank = False
-                opening = _FENCE.match(line)
-                # An indented fence belongs to a list, which ends where its text is no longer indented.
-                if opening is not None:
-                    self._fence, self._fence_outside = opening.group(1), not line[0].isspace()
-            self._scanned = end + 1
-
-
-def _closes(line: str, fence: str) -> bool:
-    bare = line.strip()
-    return len(bare) >= len(fence) and set(bare) == {fence[0]}
 
 
 @dataclass(slots=True, eq=False)
@@ -148,9 +98,13 @@ class MessageDocument:
         """More tokens at the end."""
         self.text += self.provenance.add(steps)
         for start, end in self._splitter.advance(self.text):
+            section = _Section(start, end)
             if self._tail is not None:
                 self._sections.pop()
-            self._sections.append(_Section(start, end))
+                if not self._raw and len(self._tail.boxes or ()) == 1 and reads_as_written(self.text[start:end]):
+                    # The same text again: only what came with this batch is missing.
+                    section.boxes = self._finish_paragraph(end)
+            self._sections.append(section)
             self._tail = None
         if self._tail is None:
             self._open_tail(self._splitter.start)
@@ -163,10 +117,18 @@ class MessageDocument:
     def finish(self) -> None:
         """No more tokens come: what was the open section is rendered too."""
         if self._tail is not None:
-            self._tail.boxes, self._tail.laid_out, self._tail.end = None, False, len(self.text)
-            self._tail.estimated = True
+            self._tail.end = len(self.text)
+            if self._raw or not reads_as_written(self.text[self._tail.start :]):
+                self._tail.boxes, self._tail.laid_out, self._tail.estimated = None, False, True
             self._tail = self._tail_flow = None
             self._place_all()
+
+    def _finish_paragraph(self, end: int) -> list[Box] | None:
+        assert self._tail is not None
+        stop = len(self.text[:end].rstrip())
+        if self._tail_flow is not None and stop > self._tail_at:
+            self._extend(self._tail_flow, self._tail_at, stop)
+        return self._tail.boxes if self._tail_flow is not None else None
 
     def _open_tail(self, start: int) -> None:
         if self._tail is None:
@@ -203,7 +165,7 @@ class MessageDocument:
         if not (boxes and isinstance(boxes[-1], CodeBox)):
             line = self.text.rfind("\n", 0, self._tail_at) + 1
             end = self.text.find("\n", line)
-            opening = _FENCE.match(self.text[line:end].rstrip("\r"))
+            opening = FENCE.match(self.text[line:end].rstrip("\r"))
             if opening is None:
                 return False
             if self._tail_flow is not None:

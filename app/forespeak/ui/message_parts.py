@@ -120,6 +120,7 @@ class ReplyFooter(QWidget):
         self._item = item
         self._theme = theme
         self._note = self._note_icon = None
+        self._measured: tuple[float, float] | None = None
         if item.state in _NOTE_ICONS:
             self._note = QLabel(item.note or self._default_note(), self)
             self._note.setTextFormat(Qt.TextFormat.PlainText)
@@ -154,6 +155,7 @@ class ReplyFooter(QWidget):
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
         self._figures.setText(figures_of(self._item, theme))
+        self._measured = None
         for button in self.findChildren(QuietButton):
             button.set_theme(theme)
         if self._note_icon is not None:
@@ -178,6 +180,11 @@ class ReplyFooter(QWidget):
         return width
 
     def needed_height(self, width: float) -> float:
+        if self._measured is None or self._measured[0] != width:
+            self._measured = width, self._measure(width)
+        return self._measured[1]
+
+    def _measure(self, width: float) -> float:
         note = self._note_height(width)
         if self._figures_beside(width):
             return note + _GAP + 28

@@ -6,23 +6,28 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QEnterEvent, QGuiApplication, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from forespeak.speculation.trace import Step
-from forespeak.ui.markdown_blocks import RichText
 from forespeak.ui.message_body import MessageBody
 from forespeak.ui.message_parts import MessageItem, PromptProgressBar, QuietButton, ReplyFooter, estimated_height
+from forespeak.ui.rich_text import RichText
 from forespeak.ui.text_flow import FlowFont, Look, TextFlow
 from forespeak.ui.theme import REPLY_WIDTH, TEXT_PIXELS, ui_font
 
 BUBBLE_SHARE = 0.62
 _BUBBLE_PADDING = QPointF(15, 9)
+_LONG = 4000
+"""Characters of one's own message that are shown before it is unfolded."""
+_EDGE = 12
 
 
 class MessageView(QWidget):
     """A message of a known width whose height is an estimate until it is built."""
 
     copyRequested = Signal(int)
+    heightChanged = Signal()
+    """After something the user did here."""
     versionRequested = Signal(int, int)
 
     def __init__(self, item: MessageItem, look: Look, parent: QWidget) -> None:
@@ -31,6 +36,9 @@ class MessageView(QWidget):
         self.look = look
         self.built = False
         self.content_width = 0.0
+        self.edge = 0
+        """Pixels that this widget is wider on its left than its content."""
+        self._estimate: float | None = None
         self.top = 0.0
         """Where it stands in the conversation, kept by the conversation."""
 
@@ -39,6 +47,7 @@ class MessageView(QWidget):
 
     def set_width(self, width: float) -> None:
         self.content_width = width
+        self._estimate = None
 
     def set_look(self, look: Look) -> None:
         self.look = look
@@ -87,6 +96,7 @@ class UserView(MessageView):
         super().__init__(item, look, parent)
         self._flow: TextFlow | None = None
         self._actions: QWidget | None = None
+        self._folded = len(item.text) > _LONG
         self.setAccessibleName(self.tr("You wrote: {0}").format(item.text))
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
 
@@ -95,9 +105,12 @@ class UserView(MessageView):
         return self.content_width * BUBBLE_SHARE - 2 * _BUBBLE_PADDING.x()
 
     def content_height(self) -> float:
-        versions = 26 if self.item.versions > 1 else 0
+        versions = 36 if self._folded else (26 if self.item.versions > 1 else 0)
         if self._flow is None:
-            return estimated_height(self.item.text, self._room) * 0.9 + 2 * _BUBBLE_PADDING.y() + versions
+            if self._estimate is None:
+                text = self.item.text[:_LONG] if self._folded else self.item.text
+                self._estimate = estimated_height(text, self._room) * 0.9 + 2 * _BUBBLE_PADDING.y() + versions
+            return self._estimate
         return self._flow.height + 2 * _BUBBLE_PADDING.y() + versions
 
     def set_look(self, look: Look) -> None:
@@ -117,11 +130,24 @@ class UserView(MessageView):
         if self._flow is not None:
             return 0.0
         before = self.content_height()
-        self._flow = TextFlow(RichText(self.item.text), (), FlowFont(ui_font(TEXT_PIXELS), 1.55))
-        self._flow.layout(self._room, self.look.theme)
+        self._lay_out()
         self._build_actions()
         self.built = True
         return self.content_height() - before if top > 0 else 0.0
+
+    def _lay_out(self) -> None:
+        text = self.item.text[:_LONG].rstrip() + " …" if self._folded else self.item.text
+        self._flow = TextFlow(RichText(text), (), FlowFont(ui_font(TEXT_PIXELS), 1.55))
+        self._flow.layout(self._room, self.look.theme)
+
+    @Slot()
+    def _unfold(self) -> None:
+        self._folded = False
+        self._unfold_button.hide()
+        self._lay_out()
+        self._place_actions()
+        self.update()
+        self.heightChanged.emit()
 
     def _bubble(self) -> QRectF:
         if self._flow is None:
@@ -136,6 +162,12 @@ class UserView(MessageView):
         row.setSpacing(2)
         for widget in self.version_buttons():
             row.addWidget(widget)
+        if self._folded:
+            count = f"{len(self.item.text):,}"
+            self._unfold_button = QPushButton(self.tr("Show all {0} characters").format(count), actions)
+            self._unfold_button.setProperty("flat", True)
+            self._unfold_button.clicked.connect(self._unfold)
+            row.insertWidget(0, self._unfold_button)
         edit = QuietButton("edit", self.tr("Edit this message"), self, quiet_until_hovered=True)
         edit.clicked.connect(self._edit)
         copy = QuietButton("copy", self.tr("Copy this message"), self, quiet_until_hovered=True)
@@ -152,9 +184,8 @@ class UserView(MessageView):
             return
         bubble = self._bubble()
         size = self._actions.sizeHint()
-        self._actions.setGeometry(
-            QRect(int(self.content_width) - size.width(), int(bubble.bottom()) + 2, size.width(), 24)
-        )
+        right, below = int(self.content_width), int(bubble.bottom()) + 2
+        self._actions.setGeometry(right - size.width(), below, size.width(), max(size.height(), 24))
         left = int(bubble.left()) - 6
         for button in self._side_buttons:
             side = button.sizeHint()
@@ -187,11 +218,12 @@ class ReplyView(MessageView):
     """A reply of the model."""
 
     regenerateRequested = Signal(int)
-    heightChanged = Signal()
 
     def __init__(self, item: MessageItem, look: Look, parent: QWidget) -> None:
         super().__init__(item, look, parent)
+        self.edge = _EDGE
         self.body = MessageBody(look, self)
+        self.body.focusMoved.connect(self.update)
         self.body.hide()
         self._progress: PromptProgressBar | None = None
         self._footer: ReplyFooter | None = None
@@ -212,7 +244,9 @@ class ReplyView(MessageView):
 
     def content_height(self) -> float:
         if not self.built:
-            return estimated_height(self.item.text, self._text_width) + 38
+            if self._estimate is None:
+                self._estimate = estimated_height(self.item.text, self._text_width) + 38
+            return self._estimate
         body = 28.0 if self._waiting else self.body.document.height
         return body + (self._footer.needed_height(self._text_width) if self._footer is not None else 0.0)
 
@@ -239,6 +273,12 @@ class ReplyView(MessageView):
         if fresh:
             return self.content_height() - before if top > 0 else 0.0
         return grown
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.body.focused_by_keyboard:
+            painter = QPainter(self)
+            painter.fillRect(QRectF(2, 0, 2, self.body.height()), QColor(self.look.theme.accent))
+            painter.end()
 
     def _build(self) -> None:
         self.built = True
@@ -282,11 +322,11 @@ class ReplyView(MessageView):
         if not self.built or not width:
             return
         height = int(self.body.document.height + 0.999)
-        self.body.setGeometry(0, 0, width, height)
+        self.body.setGeometry(_EDGE, 0, width, height)
         if self._progress is not None:
-            self._progress.setGeometry(0, 0, width, 28)
+            self._progress.setGeometry(_EDGE, 0, width, 28)
         if self._footer is not None:
-            self._footer.setGeometry(0, height, width, int(self._footer.needed_height(width)))
+            self._footer.setGeometry(_EDGE, height, width, int(self._footer.needed_height(width)))
 
     # What arrives
 

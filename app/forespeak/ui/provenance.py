@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from forespeak.speculation.trace import Step, Token
-from forespeak.ui.markdown_blocks import SourceRun
+from forespeak.ui.rich_text import SourceRun
 from forespeak.ui.text_flow import MarkRun
 from forespeak.ui.theme import MarkKind, mark_kind
 

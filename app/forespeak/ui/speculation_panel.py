@@ -75,17 +75,19 @@ class _Wrap(QLayout):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        return self._arrange(QRect(0, 0, width, 0), move=False)
+        margins = self.contentsMargins()
+        inside = QRect(0, 0, width - margins.left() - margins.right(), 0)
+        return self._arrange(inside, move=False) + margins.top() + margins.bottom()
 
     def setGeometry(self, rect: QRect) -> None:
         super().setGeometry(rect)
-        self._arrange(rect, move=True)
+        self._arrange(rect.marginsRemoved(self.contentsMargins()), move=True)
 
     def sizeHint(self) -> QSize:
-        return QSize(PANEL_WIDTH - 32, self.heightForWidth(PANEL_WIDTH - 32))
+        return QSize(PANEL_WIDTH, self.heightForWidth(PANEL_WIDTH))
 
     def minimumSize(self) -> QSize:
-        return QSize(60, self.heightForWidth(PANEL_WIDTH - 32))
+        return QSize(60, self.heightForWidth(PANEL_WIDTH))
 
     def _arrange(self, rect: QRect, *, move: bool) -> int:
         x, y, tallest = rect.x(), rect.y(), 0
@@ -111,6 +113,7 @@ class SpeculationPanel(QWidget):
         self._point_at = 0.0
         self._tokens_at_point = 0
         self._plain: float | None = None
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setMinimumWidth(260)
         self.setMaximumWidth(PANEL_WIDTH)
         self.setAccessibleName(self.tr("Speculation"))
@@ -119,8 +122,8 @@ class SpeculationPanel(QWidget):
         inside.setObjectName("speculationPanel")
         self._inside = inside
         column = QVBoxLayout(inside)
-        column.setContentsMargins(16, 16, 16, 16)
-        column.setSpacing(14)
+        column.setContentsMargins(16, 14, 16, 8)
+        column.setSpacing(10)
         scroll = QScrollArea(self)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidgetResizable(True)
@@ -129,7 +132,8 @@ class SpeculationPanel(QWidget):
         self._scroll = scroll
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scroll)
+        outer.setSpacing(0)
+        outer.addWidget(scroll, 1)
 
         self._headings: list[QLabel] = []
         self._cards: list[QFrame] = []
@@ -194,23 +198,24 @@ class SpeculationPanel(QWidget):
         grid.setColumnStretch(0, 1)
         counts.addLayout(grid)
 
-        legend = QWidget(inside)
+        column.addStretch(1)
+        legend = QWidget(self)
         legend.setAccessibleName(self.tr("Legend: what the marks under the text mean"))
         wrap = _Wrap(legend)
-        wrap.setContentsMargins(0, 0, 0, 0)
+        wrap.setContentsMargins(16, 8, 16, 12)
         self._legend = [LegendMark(kind, legend) for kind in MarkKind]
         for mark in self._legend:
             wrap.addWidget(mark)
-        column.addWidget(legend)
-        column.addStretch(1)
+        outer.addWidget(legend)
         self.set_theme(LIGHT)
         self.reset()
 
     def _card(self, column: QVBoxLayout, heading: str) -> QVBoxLayout:
         card = QFrame(self._inside)
+        card.setObjectName("panelCard")
         inner = QVBoxLayout(card)
-        inner.setContentsMargins(14, 12, 14, 12)
-        inner.setSpacing(8)
+        inner.setContentsMargins(14, 10, 14, 11)
+        inner.setSpacing(6)
         label = QLabel(heading, card)
         self._headings.append(label)
         self._cards.append(card)
@@ -223,11 +228,10 @@ class SpeculationPanel(QWidget):
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
-        self._inside.setStyleSheet(f"#speculationPanel {{ background: {theme.side}; }}")
+        self.setStyleSheet(f"SpeculationPanel, #speculationPanel {{ background: {theme.side}; }}")
         for card in self._cards:
             card.setStyleSheet(
-                f"QFrame {{ background: {theme.card}; border: 1px solid {theme.line}; border-radius: 12px; }}"
-                "QFrame QLabel, QFrame QWidget { border: none; background: transparent; }"
+                f"#panelCard {{ background: {theme.card}; border: 1px solid {theme.line}; border-radius: 12px; }}"
             )
         muted = f"color: {theme.muted}; font-size: 12px;"
         for label in self._headings:

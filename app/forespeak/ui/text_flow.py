@@ -25,7 +25,7 @@ from PySide6.QtGui import (
     QTextOption,
 )
 
-from forespeak.ui.markdown_blocks import RichText, SourceRun, Style, StyleRun
+from forespeak.ui.rich_text import RichText, SourceRun, Style, StyleRun
 from forespeak.ui.theme import MarkKind, MarkStyle, Theme, code_font
 
 _CHUNK = 1500
