@@ -108,6 +108,12 @@ class Host:
         self.log = folder / "engine.log"
         self.process = EngineProcess(self.events.put, log_path=self.log, pair_check=refuse_pair, engine=scripted_engine)
 
+    @property
+    def pid(self) -> int:
+        pid = self.process.pid
+        assert pid is not None
+        return pid
+
     def say(self, script: str) -> int:
         return self.process.generate(GenerationRequest((ChatMessage(Role.USER, script),)))
 
@@ -216,8 +222,7 @@ def test_killed_twenty_times_in_mid_reply(host: Host) -> None:
     for _ in range(20):
         number = host.say("for ever")
         host.next_step(number)
-        assert host.process.pid is not None
-        os.kill(host.process.pid, signal.SIGKILL)
+        os.kill(host.pid, signal.SIGKILL)
         died = host.until_last(number)[-1]
         assert isinstance(died, Died)
         assert "SIGKILL" in died.why
@@ -228,15 +233,13 @@ def test_a_death_answers_for_every_waiting_request(host: Host) -> None:
     host.load()
     numbers = [host.say("for ever"), host.say("2"), host.say("2")]
     host.next_step(numbers[0])
-    assert host.process.pid is not None
-    os.kill(host.process.pid, signal.SIGKILL)
+    os.kill(host.pid, signal.SIGKILL)
     assert [type(host.until_last(number)[-1]) for number in numbers] == [Died, Died, Died]
 
 
 def test_a_death_between_requests_is_told_and_costs_nothing(host: Host) -> None:
     host.load()
-    assert host.process.pid is not None
-    os.kill(host.process.pid, signal.SIGKILL)
+    os.kill(host.pid, signal.SIGKILL)
     assert isinstance(host.until_last(0)[-1], Died)
     assert host.process.pid is None
     assert isinstance(host.until_last(host.say("2"))[-1], Finished)
@@ -244,24 +247,22 @@ def test_a_death_between_requests_is_told_and_costs_nothing(host: Host) -> None:
 
 def test_another_target_is_loaded_in_a_new_process(host: Host) -> None:
     host.load("first")
-    before = host.process.pid
+    first = host.pid
     host.load("second")
-    assert host.process.pid not in {None, before}
-    assert before is not None
-    assert not psutil.pid_exists(before)
-    same = host.process.pid
+    second = host.pid
+    assert second != first
+    assert not psutil.pid_exists(first)
     host.load("second", "draft")
-    assert host.process.pid == same
+    assert host.pid == second
 
 
 def test_closing_ends_the_child_and_answers_what_was_open(host: Host) -> None:
     host.load()
     number = host.say("for ever")
     host.next_step(number)
-    pid = host.process.pid
+    pid = host.pid
     host.process.close()
     assert isinstance(host.until_last(number)[-1], Failed)
-    assert pid is not None
     assert not psutil.pid_exists(pid)
     host.process.close()
 
