@@ -21,7 +21,10 @@ def searched(text: list[int], longest: int, shortest: int, limit: int) -> tuple[
             continue
         for start in range(len(text) - size - 1, -1, -1):
             if text[start : start + size] == text[-size:]:
-                return tuple(text[start + size : start + size + limit])
+                guess = list(text)
+                for place in range(limit):
+                    guess.append(guess[start + size + place])
+                return tuple(guess[len(text) :])
     return ()
 
 
@@ -60,6 +63,12 @@ def test_a_longer_match_beats_a_newer_one() -> None:
     lookup = PromptLookup()
     lookup.begin([5, 1, 2, 7, 0, 1, 2, 8, 5, 1, 2], SAMPLER)
     assert lookup.propose(1).tokens == (7,)
+
+
+def test_a_repetition_goes_on() -> None:
+    lookup = PromptLookup()
+    lookup.begin([7, 1, 2, 1, 2], SAMPLER)
+    assert lookup.propose(5).tokens == (1, 2, 1, 2, 1)
 
 
 def test_nothing_repeats_nothing_is_proposed() -> None:

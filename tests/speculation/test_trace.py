@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from forespeak.speculation.trace import (
@@ -43,8 +45,8 @@ def summary(counter: StepCounter, prompt: int = 10, reused: int = 4) -> Generati
 
 def counted(*steps: Step) -> StepCounter:
     counter = StepCounter()
-    for one in steps:
-        counter.add(one)
+    for index, one in enumerate(steps):
+        counter.add(replace(one, index=index))
     return counter
 
 

@@ -43,7 +43,11 @@ class PromptLookup:
         for size in self._sizes:
             start = self._follower.get(tuple(self._tokens[-size:]))
             if start is not None:
-                return Draft(tuple(self._tokens[start : start + limit]), Source.PROMPT_LOOKUP)
+                found = self._tokens[start : start + limit]
+                # A match that reaches the end of the text makes the text periodic: what follows is the match again.
+                period = len(self._tokens) - start
+                drafted = tuple(found[place % period] for place in range(limit)) if len(found) < limit else tuple(found)
+                return Draft(drafted, Source.PROMPT_LOOKUP)
         return EMPTY_DRAFT
 
     def accept(self, tokens: Sequence[int]) -> None:

@@ -185,8 +185,10 @@ class StepCounter:
         self.accepted += accepted
         self.rejected += len(step.rejected)
         self.ignored += len(step.ignored)
-        self.draft_seconds += step.draft_seconds
-        self.target_seconds += step.target_seconds
+        if step.index > 0:
+            # The first step's evaluation is the prompt's; its time belongs to the time to first token.
+            self.draft_seconds += step.draft_seconds
+            self.target_seconds += step.target_seconds
         if tested:
             self.speculated_steps += 1
             self.speculated_emitted += len(step.emitted)
