@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QKeyEvent, QPainter, QPixmap, QResizeEvent, QShowEvent
@@ -14,8 +15,8 @@ from forespeak.speculation.trace import Step
 from forespeak.ui.block_boxes import reply_font
 from forespeak.ui.code_colours import load_lexers
 from forespeak.ui.icons import icon
-from forespeak.ui.message_parts import MessageItem
-from forespeak.ui.message_view import MessageView, ReplyView, UserView
+from forespeak.ui.message_parts import MessageItem, estimated_height
+from forespeak.ui.message_view import BUBBLE_SHARE, MessageView, ReplyView, UserView
 from forespeak.ui.provenance import TokenRef
 from forespeak.ui.rich_text import RichText, Style, StyleRun
 from forespeak.ui.text_flow import Look, TextFlow
@@ -40,6 +41,20 @@ def column_of(width: int) -> tuple[int, int]:
     return (width - column) // 2, column
 
 
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """A message and its place. It has a widget from when it first comes near the view."""
+
+    item: MessageItem
+    view: MessageView | None = None
+    top: int = 0
+    estimate: float = 0.0
+
+    @property
+    def height(self) -> float:
+        return self.estimate if self.view is None else self.view.content_height()
+
+
 class ConversationView(QWidget):
     """Shows messages, follows the newest one while it grows, and tells what the user asks for."""
 
@@ -53,11 +68,12 @@ class ConversationView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._look = Look(LIGHT)
-        self._views: list[MessageView] = []
-        self._by_id: dict[int, MessageView] = {}
+        self._entries: list[_Entry] = []
+        self._by_id: dict[int, _Entry] = {}
         self._sticks = True
         self._moving = False
         self._warm = False
+        self._width = 0
         self._scroll = QScrollArea(self)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -90,16 +106,21 @@ class ConversationView(QWidget):
 
     def _set_look(self, look: Look) -> None:
         self._look = look
-        for view in self._views:
+        for view in self._views():
             view.set_look(look)
         self._settle()
 
+    def _views(self) -> Iterator[MessageView]:
+        for entry in self._entries:
+            if entry.view is not None:
+                yield entry.view
+
     def clear(self) -> None:
         self._card.hide()
-        for view in self._views:
+        for view in self._views():
             view.hide()
             view.deleteLater()
-        self._views.clear()
+        self._entries.clear()
         self._by_id.clear()
         self._sticks = True
         self._settle()
@@ -108,22 +129,37 @@ class ConversationView(QWidget):
         """Show these messages instead, scrolled to the end."""
         self.clear()
         for item in items:
-            self._add_view(item)
+            self._add(item)
         self._settle()
 
     def add_message(self, item: MessageItem) -> None:
         """A new message at the end. One's own message always brings the end into view."""
-        self._add_view(item)
+        self._add(item)
         if item.role is Role.USER:
             self._sticks = True
         self._settle()
 
-    def _add_view(self, item: MessageItem) -> None:
+    def _add(self, item: MessageItem) -> None:
         if item.role is Role.SYSTEM:
             return
+        entry = _Entry(item)
+        self._estimate(entry, self._column()[1])
+        self._entries.append(entry)
+        self._by_id[item.id] = entry
+
+    @staticmethod
+    def _estimate(entry: _Entry, width: float) -> None:
+        share = 1.0 if entry.item.role is Role.ASSISTANT else BUBBLE_SHARE
+        entry.estimate = estimated_height(entry.item.text, width * share) + 30
+
+    def _view_of(self, entry: _Entry) -> MessageView:
+        """The widget of a message, made if need be."""
+        if entry.view is not None:
+            return entry.view
         view: MessageView
-        if item.role is Role.ASSISTANT:
-            reply = ReplyView(item, self._look, self._canvas)
+        width = self._column()[1]
+        if entry.item.role is Role.ASSISTANT:
+            reply = ReplyView(entry.item, self._look, width, self._canvas)
             reply.regenerateRequested.connect(self.regenerateRequested)
             reply.body.tokenPointed.connect(self._show_card)
             reply.body.tokenSelected.connect(self.tokenSelected)
@@ -131,37 +167,43 @@ class ConversationView(QWidget):
             reply.body.selectionMoved.connect(self._bring_into_view)
             view = reply
         else:
-            bubble = UserView(item, self._look, self._canvas)
+            bubble = UserView(entry.item, self._look, width, self._canvas)
             bubble.editRequested.connect(self.editRequested)
             view = bubble
         view.heightChanged.connect(self._settle)
         view.copyRequested.connect(self.copyRequested)
         view.versionRequested.connect(self.versionRequested)
-        view.set_width(self._column()[1])
+        entry.view = view
         view.show()
-        self._views.append(view)
-        self._by_id[item.id] = view
+        return view
 
     def append_steps(self, message_id: int, steps: Sequence[Step]) -> None:
         """More of a reply that is being generated: a batch, at most sixty times a second."""
-        view = self._by_id.get(message_id)
-        if isinstance(view, ReplyView) and steps:
+        view = self._reply(message_id)
+        if view is not None and steps:
             view.append(steps)
             self._settle()
 
     def set_prompt_progress(self, message_id: int, done: int, total: int) -> None:
         """How many of the prompt's tokens have been read."""
-        view = self._by_id.get(message_id)
-        if isinstance(view, ReplyView):
+        view = self._reply(message_id)
+        if view is not None:
             view.set_progress(done, total)
 
     def finish_message(self, message_id: int, item: MessageItem) -> None:
         """A reply is complete, stopped or failed; `item` may carry another id from now on."""
-        view = self._by_id.pop(message_id, None)
-        if isinstance(view, ReplyView):
-            self._by_id[item.id] = view
+        view = self._reply(message_id)
+        if view is not None:
+            entry = self._by_id.pop(message_id)
+            entry.item = item
+            self._by_id[item.id] = entry
             view.finish(item)
             self._settle()
+
+    def _reply(self, message_id: int) -> ReplyView | None:
+        entry = self._by_id.get(message_id)
+        view = None if entry is None else self._view_of(entry)
+        return view if isinstance(view, ReplyView) else None
 
     # Layout
 
@@ -171,7 +213,7 @@ class ConversationView(QWidget):
     @Slot()
     def _settle(self) -> None:
         """Place every message, building those near the view; what the user reads stays where it is."""
-        self._empty.setVisible(not self._views)
+        self._empty.setVisible(not self._entries)
         bar = self._scroll.verticalScrollBar()
         viewport = self._scroll.viewport()
         self._moving = True
@@ -194,25 +236,34 @@ class ConversationView(QWidget):
 
     def _build_between(self, top: float, bottom: float) -> tuple[float, bool]:
         grown, changed = 0.0, False
-        for view in self._views:
-            height = view.content_height()
-            if view.top + height < top - _NEAR or view.top > bottom + _NEAR:
+        for entry in self._entries:
+            height = entry.height
+            if entry.top + height < top - _NEAR or entry.top > bottom + _NEAR:
                 continue
-            grown += view.ensure(top - view.top, bottom + _NEAR - view.top)
-            changed = changed or view.content_height() != height
+            fresh = entry.view is None
+            inner = self._view_of(entry).ensure(top - entry.top, bottom + _NEAR - entry.top)
+            difference = entry.height - height
+            if fresh:
+                grown += difference if entry.top < top else 0.0
+            else:
+                grown += inner
+            changed = changed or fresh or difference != 0.0
         return grown, changed
 
     def _place(self) -> None:
         left, width = self._column()
         y = _TOP_MARGIN
-        for view in self._views:
-            height = int(view.content_height() + 0.999)
-            view.top = y
-            place = QRect(left - view.edge, y, width + view.edge, height)
-            if view.geometry() != place:
-                view.setGeometry(place)
+        for entry in self._entries:
+            height = int(entry.height + 0.999)
+            entry.top = y
+            view = entry.view
+            if view is not None:
+                place = QRect(left - view.edge, y, width + view.edge, height)
+                if view.geometry() != place:
+                    view.setGeometry(place)
             y += height + _GAP
-        size = QSize(self._scroll.viewport().width(), max(y - _GAP + _BOTTOM_MARGIN, self._scroll.viewport().height()))
+        viewport = self._scroll.viewport()
+        size = QSize(viewport.width(), max(y - _GAP + _BOTTOM_MARGIN, viewport.height()))
         if self._canvas.size() != size:
             self._canvas.resize(size)
 
@@ -236,20 +287,25 @@ class ConversationView(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        bar = self._scroll.verticalScrollBar()
+        top = bar.value()
+        reading = next((entry for entry in self._entries if entry.top + entry.height > top), None)
+        # How far into the message at the top of the view one has read.
+        share = 0.0 if reading is None else (top - reading.top) / max(reading.height, 1.0)
         self._scroll.setGeometry(self.rect())
         self._empty.setGeometry(self.rect())
         width = self._column()[1]
-        anchor = next(
-            (view for view in self._views if view.top + view.height() > self._scroll.verticalScrollBar().value()), None
-        )
-        offset = 0 if anchor is None else self._scroll.verticalScrollBar().value() - anchor.top
-        for view in self._views:
-            if view.content_width != width:
-                view.set_width(width)
+        if width != self._width:
+            self._width = width
+            for entry in self._entries:
+                if entry.view is not None:
+                    entry.view.set_width(width)
+                else:
+                    self._estimate(entry, width)
         self._settle()
-        if anchor is not None and not self._sticks:
+        if reading is not None and not self._sticks:
             self._moving = True
-            self._scroll.verticalScrollBar().setValue(int(anchor.top + offset))
+            bar.setValue(round(reading.top + share * reading.height))
             self._moving = False
             self._settle()
 
@@ -262,7 +318,7 @@ class ConversationView(QWidget):
         self._settle()
 
     def _place_jump(self) -> None:
-        self._jump.setVisible(not self._sticks and bool(self._views))
+        self._jump.setVisible(not self._sticks and bool(self._entries))
         size = self._jump.sizeHint()
         self._jump.setGeometry(
             (self.width() - size.width()) // 2, self.height() - size.height() - 12, size.width(), size.height()

@@ -94,9 +94,23 @@ class MessageDocument:
         self._tail = self._tail_flow = None
         self._place_all()
 
+    def begin(self, text: str, steps: Sequence[Step]) -> None:
+        """A reply that is being generated, as far as it has come."""
+        self.set_text(text, steps)
+        self._open_end()
+
+    def _open_end(self) -> None:
+        """The last section goes on."""
+        if self._tail is None:
+            if self._sections and self._sections[-1].start == self._splitter.start:
+                self._sections.pop()
+            self._open_tail(self._splitter.start)
+
     def append(self, steps: Sequence[Step]) -> None:
-        """More tokens at the end."""
-        self.text += self.provenance.add(steps)
+        """More tokens at the end. They stay without marks where those before are not known."""
+        self._open_end()
+        known = self.provenance.length == len(self.text)
+        self.text += (self.provenance if known else Provenance()).add(steps)
         for start, end in self._splitter.advance(self.text):
             section = _Section(start, end)
             if self._tail is not None:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from forespeak.speculation.trace import Step
 from forespeak.ui.message_body import MessageBody
-from forespeak.ui.message_parts import MessageItem, PromptProgressBar, QuietButton, ReplyFooter, estimated_height
+from forespeak.ui.message_parts import MessageItem, PromptProgressBar, QuietButton, ReplyFooter
 from forespeak.ui.rich_text import RichText
 from forespeak.ui.text_flow import FlowFont, Look, TextFlow
 from forespeak.ui.theme import REPLY_WIDTH, TEXT_PIXELS, ui_font
@@ -23,39 +23,34 @@ _EDGE = 12
 
 
 class MessageView(QWidget):
-    """A message of a known width whose height is an estimate until it is built."""
+    """A message in a column of a known width."""
 
     copyRequested = Signal(int)
     heightChanged = Signal()
     """After something the user did here."""
     versionRequested = Signal(int, int)
 
-    def __init__(self, item: MessageItem, look: Look, parent: QWidget) -> None:
+    def __init__(self, item: MessageItem, look: Look, width: float, parent: QWidget) -> None:
         super().__init__(parent)
         self.item = item
         self.look = look
-        self.built = False
-        self.content_width = 0.0
+        self.content_width = width
         self.edge = 0
         """Pixels that this widget is wider on its left than its content."""
-        self._estimate: float | None = None
-        self.top = 0.0
-        """Where it stands in the conversation, kept by the conversation."""
 
     def content_height(self) -> float:
         raise NotImplementedError
 
     def set_width(self, width: float) -> None:
         self.content_width = width
-        self._estimate = None
 
     def set_look(self, look: Look) -> None:
         self.look = look
         self.update()
 
     def ensure(self, top: float, bottom: float) -> float:
-        """Build what lies between (from this widget's top); returns the growth of what stands above `top`."""
-        raise NotImplementedError
+        """Lay out what lies between (from this widget's top); returns the growth of what stands above `top`."""
+        return 0.0
 
     def version_buttons(self) -> list[QWidget]:
         """The way to other versions, if there are any."""
@@ -92,96 +87,72 @@ class UserView(MessageView):
 
     editRequested = Signal(int)
 
-    def __init__(self, item: MessageItem, look: Look, parent: QWidget) -> None:
-        super().__init__(item, look, parent)
-        self._flow: TextFlow | None = None
-        self._actions: QWidget | None = None
+    def __init__(self, item: MessageItem, look: Look, width: float, parent: QWidget) -> None:
+        super().__init__(item, look, width, parent)
         self._folded = len(item.text) > _LONG
+        self._flow = self._lay_out()
         self.setAccessibleName(self.tr("You wrote: {0}").format(item.text))
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+        self._actions = QWidget(self)
+        row = QHBoxLayout(self._actions)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        self._unfold_button = QPushButton(
+            self.tr("Show all {0} characters").format(f"{len(item.text):,}"), self._actions
+        )
+        self._unfold_button.setProperty("flat", True)
+        self._unfold_button.clicked.connect(self._unfold)
+        self._unfold_button.setVisible(self._folded)
+        for widget in (self._unfold_button, *self.version_buttons()):
+            row.addWidget(widget)
+        edit = QuietButton("edit", self.tr("Edit this message"), self, quiet_until_hovered=True)
+        edit.clicked.connect(self._edit)
+        copy = QuietButton("copy", self.tr("Copy this message"), self, quiet_until_hovered=True)
+        copy.clicked.connect(self._copy)
+        self._side_buttons = [copy, edit]
+        for button in self.findChildren(QuietButton):
+            button.set_theme(look.theme)
+        self._place_actions()
 
     @property
     def _room(self) -> float:
         return self.content_width * BUBBLE_SHARE - 2 * _BUBBLE_PADDING.x()
 
     def content_height(self) -> float:
-        versions = 36 if self._folded else (26 if self.item.versions > 1 else 0)
-        if self._flow is None:
-            if self._estimate is None:
-                text = self.item.text[:_LONG] if self._folded else self.item.text
-                self._estimate = estimated_height(text, self._room) * 0.9 + 2 * _BUBBLE_PADDING.y() + versions
-            return self._estimate
-        return self._flow.height + 2 * _BUBBLE_PADDING.y() + versions
+        below = 36 if self._folded else (26 if self.item.versions > 1 else 0)
+        return self._flow.height + 2 * _BUBBLE_PADDING.y() + below
 
     def set_look(self, look: Look) -> None:
         super().set_look(look)
-        if self._flow is not None:
-            self._flow.layout(self._room, look.theme)
+        self._flow.layout(self._room, look.theme)
         for button in self.findChildren(QuietButton):
             button.set_theme(look.theme)
 
     def set_width(self, width: float) -> None:
         super().set_width(width)
-        if self._flow is not None:
-            self._flow.layout(self._room, self.look.theme)
-            self._place_actions()
-
-    def ensure(self, top: float, bottom: float) -> float:
-        if self._flow is not None:
-            return 0.0
-        before = self.content_height()
-        self._lay_out()
-        self._build_actions()
-        self.built = True
-        return self.content_height() - before if top > 0 else 0.0
-
-    def _lay_out(self) -> None:
-        text = self.item.text[:_LONG].rstrip() + " …" if self._folded else self.item.text
-        self._flow = TextFlow(RichText(text), (), FlowFont(ui_font(TEXT_PIXELS), 1.55))
         self._flow.layout(self._room, self.look.theme)
+        self._place_actions()
+
+    def _lay_out(self) -> TextFlow:
+        text = self.item.text[:_LONG].rstrip() + " …" if self._folded else self.item.text
+        flow = TextFlow(RichText(text), (), FlowFont(ui_font(TEXT_PIXELS), 1.55))
+        flow.layout(self._room, self.look.theme)
+        return flow
 
     @Slot()
     def _unfold(self) -> None:
         self._folded = False
         self._unfold_button.hide()
-        self._lay_out()
+        self._flow = self._lay_out()
         self._place_actions()
         self.update()
         self.heightChanged.emit()
 
     def _bubble(self) -> QRectF:
-        if self._flow is None:
-            return QRectF()
         width = self._flow.natural_width + 2 * _BUBBLE_PADDING.x() + 1
         return QRectF(self.content_width - width, 0, width, self._flow.height + 2 * _BUBBLE_PADDING.y())
 
-    def _build_actions(self) -> None:
-        actions = QWidget(self)
-        row = QHBoxLayout(actions)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2)
-        for widget in self.version_buttons():
-            row.addWidget(widget)
-        if self._folded:
-            count = f"{len(self.item.text):,}"
-            self._unfold_button = QPushButton(self.tr("Show all {0} characters").format(count), actions)
-            self._unfold_button.setProperty("flat", True)
-            self._unfold_button.clicked.connect(self._unfold)
-            row.insertWidget(0, self._unfold_button)
-        edit = QuietButton("edit", self.tr("Edit this message"), self, quiet_until_hovered=True)
-        edit.clicked.connect(self._edit)
-        copy = QuietButton("copy", self.tr("Copy this message"), self, quiet_until_hovered=True)
-        copy.clicked.connect(self._copy)
-        self._side_buttons = [copy, edit]
-        self._actions = actions
-        for button in self.findChildren(QuietButton):
-            button.set_theme(self.look.theme)
-        self._place_actions()
-        actions.show()
-
     def _place_actions(self) -> None:
-        if self._actions is None:
-            return
         bubble = self._bubble()
         size = self._actions.sizeHint()
         right, below = int(self.content_width), int(bubble.bottom()) + 2
@@ -191,7 +162,6 @@ class UserView(MessageView):
             side = button.sizeHint()
             left -= side.width()
             button.setGeometry(QRect(left, 5, side.width(), side.height()))
-            button.show()
 
     @Slot()
     def _edit(self) -> None:
@@ -202,8 +172,6 @@ class UserView(MessageView):
         super().enterEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._flow is None:
-            return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -219,16 +187,21 @@ class ReplyView(MessageView):
 
     regenerateRequested = Signal(int)
 
-    def __init__(self, item: MessageItem, look: Look, parent: QWidget) -> None:
-        super().__init__(item, look, parent)
+    def __init__(self, item: MessageItem, look: Look, width: float, parent: QWidget) -> None:
+        super().__init__(item, look, width, parent)
         self.edge = _EDGE
         self.body = MessageBody(look, self)
         self.body.focusMoved.connect(self.update)
-        self.body.hide()
         self._progress: PromptProgressBar | None = None
         self._footer: ReplyFooter | None = None
         self._progress_shown = (0, 0)
-        self._replaced = False
+        self.body.document.set_width(self._text_width)
+        steps = item.steps() if callable(item.steps) else item.steps
+        if self.generating:
+            self.body.document.begin(item.text, steps)
+        else:
+            self.body.document.set_text(item.text, steps)
+        self._complete()
 
     @property
     def generating(self) -> bool:
@@ -243,10 +216,6 @@ class ReplyView(MessageView):
         return min(self.content_width, float(REPLY_WIDTH))
 
     def content_height(self) -> float:
-        if not self.built:
-            if self._estimate is None:
-                self._estimate = estimated_height(self.item.text, self._text_width) + 38
-            return self._estimate
         body = 28.0 if self._waiting else self.body.document.height
         return body + (self._footer.needed_height(self._text_width) if self._footer is not None else 0.0)
 
@@ -264,14 +233,8 @@ class ReplyView(MessageView):
             self._footer.set_theme(look.theme)
 
     def ensure(self, top: float, bottom: float) -> float:
-        before = self.content_height()
-        fresh = not self.built
-        if fresh:
-            self._build()
         grown = self.body.ensure(top, bottom)
         self._arrange()
-        if fresh:
-            return self.content_height() - before if top > 0 else 0.0
         return grown
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -279,21 +242,6 @@ class ReplyView(MessageView):
             painter = QPainter(self)
             painter.fillRect(QRectF(2, 0, 2, self.body.height()), QColor(self.look.theme.accent))
             painter.end()
-
-    def _build(self) -> None:
-        self.built = True
-        item = self.item
-        steps = item.steps() if callable(item.steps) else item.steps
-        document = self.body.document
-        if self.generating:
-            document.append(steps)
-            if document.text != item.text:
-                document.set_text(item.text, steps)
-        else:
-            document.set_text(item.text, steps)
-        document.set_width(self._text_width)
-        self.body.show()
-        self._complete()
 
     def _complete(self) -> None:
         """Figures and actions for a finished reply; progress for one that has not begun."""
@@ -319,8 +267,6 @@ class ReplyView(MessageView):
 
     def _arrange(self) -> None:
         width = int(self._text_width)
-        if not self.built or not width:
-            return
         height = int(self.body.document.height + 0.999)
         self.body.setGeometry(_EDGE, 0, width, height)
         if self._progress is not None:
@@ -332,8 +278,6 @@ class ReplyView(MessageView):
 
     def append(self, steps: Sequence[Step]) -> None:
         """More tokens of a reply that is being generated."""
-        if not self.built:
-            self._build()
         self.body.document.append(steps)
         if self._progress is not None:
             self._complete()
@@ -346,8 +290,6 @@ class ReplyView(MessageView):
     def finish(self, item: MessageItem) -> None:
         """The reply is complete. Its text is laid out anew only if it differs from what was shown."""
         self.item = item
-        if not self.built:
-            return
         document = self.body.document
         if document.text == item.text:
             document.finish()

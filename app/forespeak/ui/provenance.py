@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from forespeak.speculation.trace import Step, Token
@@ -33,8 +33,10 @@ class Provenance:
 
     def __init__(self) -> None:
         self._starts: list[int] = []
-        self._kinds: list[MarkKind | None] = []
-        self._places: list[tuple[Step, int]] = []
+        """The first character of each token."""
+        self._steps: list[Step] = []
+        self._firsts: list[int] = []
+        """The number of each step's first token."""
         self._length = 0
 
     def __len__(self) -> int:
@@ -49,50 +51,65 @@ class Provenance:
     def add(self, steps: Iterable[Step]) -> str:
         """Take in steps; returns the text they add."""
         parts = []
+        starts, length = self._starts, self._length
         for step in steps:
-            for index, token in enumerate(step.emitted):
-                self._starts.append(self._length)
-                self._kinds.append(mark_kind(token.origin, token.source))
-                self._places.append((step, index))
-                self._length += len(token.text)
-                parts.append(token.text)
+            if not step.emitted:
+                continue
+            self._steps.append(step)
+            self._firsts.append(len(starts))
+            for token in step.emitted:
+                text = token.text
+                starts.append(length)
+                length += len(text)
+                parts.append(text)
+        self._length = length
         return "".join(parts)
 
     def ref(self, number: int) -> TokenRef:
-        """The token with that number. Raises IndexError."""
-        step, index = self._places[number]
+        """The token with that number, from 0. Raises IndexError."""
+        if not 0 <= number < len(self._starts):
+            raise IndexError(number)
+        place = bisect_right(self._firsts, number) - 1
+        step, index = self._steps[place], number - self._firsts[place]
         start = self._starts[number]
         return TokenRef(step, index, number, start, start + len(step.emitted[index].text))
 
     def at(self, position: int) -> TokenRef | None:
         """The token that wrote the character at `position`."""
         number = bisect_right(self._starts, position) - 1
-        if number < 0 or position >= self._length:
-            return None
-        return self.ref(number)
+        return self.ref(number) if number >= 0 and position < self._length else None
 
     def marks(self, sources: Sequence[SourceRun]) -> list[MarkRun]:
         """The marks of a text whose characters came from `sources`, neighbours of one kind joined."""
-        starts, kinds, total = self._starts, self._kinds, len(self._starts)
         marks: list[MarkRun] = []
         for run in sources:
-            end = min(run.source + run.length, self._length)
-            number = bisect_right(starts, run.source) - 1
-            if number < 0:
-                continue
             shift = run.start - run.source
-            while number < total and starts[number] < end:
-                kind = kinds[number]
-                first = max(starts[number], run.source)
-                # Tokens of one kind in a row need no look at each one's end.
-                number += 1
-                while number < total and kinds[number] is kind and starts[number] < end:
-                    number += 1
-                last = min(starts[number] if number < total else self._length, end)
-                if kind is None or first >= last:
-                    continue
-                if marks and marks[-1].kind is kind and marks[-1].end == first + shift:
-                    marks[-1] = MarkRun(marks[-1].start, last + shift, kind)
+            for start, end, kind in self._kinds(run.source, min(run.source + run.length, self._length)):
+                if marks and marks[-1].kind is kind and marks[-1].end == start + shift:
+                    marks[-1] = MarkRun(marks[-1].start, end + shift, kind)
                 else:
-                    marks.append(MarkRun(first + shift, last + shift, kind))
+                    marks.append(MarkRun(start + shift, end + shift, kind))
         return marks
+
+    def _kinds(self, start: int, end: int) -> Iterator[tuple[int, int, MarkKind]]:
+        """The kinds of the characters from `start` to `end`, several tokens at a time where they are of one kind."""
+        number = bisect_right(self._starts, start) - 1
+        if number < 0 or start >= end:
+            return
+        place = bisect_right(self._firsts, number) - 1
+        index = number - self._firsts[place]
+        at, current = start, None
+        while number < len(self._starts) and self._starts[number] < end:
+            token = self._steps[place].emitted[index]
+            kind = mark_kind(token.origin, token.source)
+            if kind is not current:
+                here = max(self._starts[number], start)
+                if current is not None and at < here:
+                    yield at, here, current
+                at, current = here, kind
+            number += 1
+            index += 1
+            if index == len(self._steps[place].emitted):
+                place, index = place + 1, 0
+        if current is not None and at < end:
+            yield at, end, current

@@ -6,6 +6,7 @@ more than one chunk. Offsets are characters (code points); Qt's UTF-16 units sta
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,7 @@ from forespeak.ui.theme import MarkKind, MarkStyle, Theme, code_font
 
 _CHUNK = 1500
 _LINE_SEPARATOR = "\u2028"
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class TextFlow:
         self._format_ranges: list[tuple[int, int, QTextCharFormat]] = []
         first = next((b for c in self.text[:200] if (b := unicodedata.bidirectional(c)) in {"L", "R", "AL"}), "L")
         self._right_to_left = first != "L"
-        self._mixed = self._right_to_left or any(unicodedata.bidirectional(c) in {"R", "AL"} for c in self.text)
+        self._mixed = self._right_to_left or _RIGHT_TO_LEFT.search(self.text) is not None
 
     @property
     def height(self) -> float:
@@ -127,7 +129,7 @@ class TextFlow:
         """Add plain text at the end. Offsets of `sources` and `marks` count from the start of the whole flow."""
         text = text.replace("\n", _LINE_SEPARATOR)
         self.text += text
-        self._mixed = self._mixed or any(unicodedata.bidirectional(c) in {"R", "AL"} for c in text)
+        self._mixed = self._mixed or _RIGHT_TO_LEFT.search(text) is not None
         for source in sources:
             last = self.sources[-1] if self.sources else None
             if last and last.start + last.length == source.start and last.source + last.length == source.source:
