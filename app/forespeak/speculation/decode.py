@@ -48,6 +48,7 @@ Event = PromptProgress | SpeculationState | Step | Finished
 @dataclass(frozen=True, slots=True)
 class DecodeSettings:
     """What one generation does, beside its sampling. `max_tokens` None: until the context is full.
+    `without_source` says, in a sentence, why there is no draft source if there is none.
 
     Raises ValueError for fewer than one token or a negative number of alternatives.
     """
@@ -56,6 +57,7 @@ class DecodeSettings:
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     alternatives: int = 0
+    without_source: str = "No draft source is in use."
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 1:
@@ -172,7 +174,7 @@ class _Loop:
         if self._failure is not None:
             return SpeculationState(False, self._failure)
         if self.source is None:
-            return SpeculationState(False, "No draft source is in use.")
+            return SpeculationState(False, self.settings.without_source)
         if self.source.blocked is not None:
             return SpeculationState(False, self.source.blocked)
         return self.controller.state

@@ -26,6 +26,7 @@ from forespeak.engines.engine import (
 from forespeak.engines.llamacpp import bindings
 from forespeak.engines.llamacpp.chat_template import ChatTemplate, RenderedPrompt
 from forespeak.engines.llamacpp.model import LlamaModel
+from forespeak.engines.llamacpp.threads import ThreadGovernor, usable_cores
 from forespeak.errors import UserFacingError
 from forespeak.speculation.controller import FixedDraftLength
 from forespeak.speculation.decode import DecodeSettings, Event, Finished, generate
@@ -44,6 +45,8 @@ MAX_DRAFT_LENGTH = 32
 
 _CPU_BATCH, _GPU_BATCH = 128, 512
 """Tokens of one evaluation of a prompt. A stop waits for one of these; larger ones gain little on a CPU."""
+
+_NO_ROLLBACK = "This target's cache cannot be rolled back, so drafts cannot be checked with it."
 
 ProgressListener = Callable[[Progress], None]
 
@@ -72,11 +75,14 @@ class LlamaEngine:
         self._template: ChatTemplate | None = None
         self._lookup = PromptLookup()
         self._last_reply: _Reply | None = None
+        self._thread_count: Callable[[], int] = usable_cores
 
     def load(self, request: LoadRequest, progress: ProgressListener, cancelled: Callable[[], bool]) -> Loaded | None:
         """Load a pair in place of the former one; a target that stays the same stays loaded. None if cancelled."""
         if self._request is None or replace(request, draft=self._request.draft) != self._request:
             self.close()
+            fixed = request.threads
+            self._thread_count = ThreadGovernor(usable_cores()).count if fixed is None else lambda: fixed
             share = 0.8 if request.draft else 1.0
             self._target = self._load_model(request, request.target, 0.0, share, progress, cancelled)
             if self._target is None:
@@ -98,27 +104,28 @@ class LlamaEngine:
             draft_problem=self._draft_problem,
             template_problem=self._template.problem if self._template else None,
             devices=tuple(device.description for device in bindings.devices()),
-            threads=_threads(request),
+            threads=self._thread_count(),
         )
 
     def generate(self, request: GenerationRequest, cancelled: Callable[[], bool]) -> Iterator[Notice | Event]:
         started = time.perf_counter()
-        if self._target is None or self._template is None:
+        target = self._target
+        if target is None or self._template is None:
             raise UserFacingError("No model is loaded.", "", "Choose a target model first.")
         rendered = self._template.render(request.messages)
         if rendered.notice:
             yield Notice(rendered.notice)
-        prompt = self._tokens_of(rendered, self._target)
-        room = self._target.context_length
+        prompt = self._tokens_of(rendered, target)
+        room = target.context_length
         if len(prompt) >= room:
             raise UserFacingError(
                 f"The conversation is too long: {len(prompt):,} tokens do not fit into the context of {room:,}.",
                 "The model can only read what fits into its context.",
                 "Shorten the message, start a new chat, or choose a longer context in the settings.",
             )
-        source = self._source(request, self._target, cancelled)
+        source, without = self._source(request, target, cancelled)
         events = generate(
-            self._target,
+            target,
             source,
             prompt,
             Sampler(request.sampling),
@@ -128,6 +135,7 @@ class LlamaEngine:
                 max_tokens=request.max_tokens,
                 stop=(*request.stop, *rendered.stop),
                 alternatives=request.alternatives,
+                without_source=without,
             ),
             cancelled,
             started,
@@ -146,7 +154,7 @@ class LlamaEngine:
                 "Try again; if it happens again, load the model with a shorter context or fewer GPU layers.",
             ) from error
         finally:
-            while reply_tokens and self._target.vocabulary.ends_generation(reply_tokens[-1]):
+            while reply_tokens and target.vocabulary.ends_generation(reply_tokens[-1]):
                 reply_tokens.pop()
             self._last_reply = _Reply(rendered.text + reply_text, reply_tokens)
 
@@ -161,7 +169,7 @@ class LlamaEngine:
         tensors = _TensorLines(lambda fraction: progress(Progress(fraction, "Unpacking the model")))
         try:
             request.destination.parent.mkdir(parents=True, exist_ok=True)
-            bindings.convert_to_f32(request.source, part, _physical_cores(), tensors.feed)
+            bindings.convert_to_f32(request.source, part, usable_cores(), tensors.feed)
             if cancelled():
                 part.unlink(missing_ok=True)
                 return None
@@ -202,7 +210,7 @@ class LlamaEngine:
         if request.draft is None:
             return
         if not target.native.can_roll_back:
-            self._draft_problem = "This target's cache cannot be rolled back, so drafts cannot be checked with it."
+            self._draft_problem = _NO_ROLLBACK
             return
         try:
             self._draft_problem = self._pair_check(request.target, request.draft)
@@ -244,10 +252,9 @@ class LlamaEngine:
                 f"llama.cpp says: {error}.",
                 "The file may be damaged, of a kind that this version does not know, or too large for the memory.",
             ) from error
-        return LlamaModel(native, context, MAX_DRAFT_LENGTH + 1)
+        return LlamaModel(native, context, MAX_DRAFT_LENGTH + 1, self._thread_count)
 
-    @staticmethod
-    def _make_context(native: bindings.NativeModel, request: LoadRequest) -> bindings.NativeContext:
+    def _make_context(self, native: bindings.NativeModel, request: LoadRequest) -> bindings.NativeContext:
         length = request.context_length or min(native.trained_context_length, DEFAULT_CONTEXT_LENGTH)
         on_gpu = request.gpu_layers != 0 and any("GPU" in device.kind for device in bindings.devices())
         return bindings.NativeContext(
@@ -255,20 +262,23 @@ class LlamaEngine:
             length=length,
             batch=_GPU_BATCH if on_gpu else _CPU_BATCH,
             outputs=MAX_DRAFT_LENGTH + 1,
-            threads=_threads(request),
+            threads=self._thread_count(),
             reproducible=request.reproducible,
         )
 
     def _source(
         self, request: GenerationRequest, target: LlamaModel, cancelled: Callable[[], bool]
-    ) -> DraftSource | None:
-        if request.source is None or not target.native.can_roll_back:
-            return None
+    ) -> tuple[DraftSource | None, str]:
+        """What drafts for this reply, and if nothing does, why."""
+        if request.source is None:
+            return None, "Speculation is off for this message."
+        if not target.native.can_roll_back:
+            return None, _NO_ROLLBACK
         if request.source is Source.PROMPT_LOOKUP:
-            return self._lookup
+            return self._lookup, ""
         if self._draft is None:
-            return None
-        return DraftModel(self._draft, target.vocabulary.size, request.rule, cancelled)
+            return None, self._draft_problem or "No draft model is loaded."
+        return DraftModel(self._draft, target.vocabulary.size, request.rule, cancelled), ""
 
     def _tokens_of(self, rendered: RenderedPrompt, target: LlamaModel) -> list[int]:
         """Tokens of the prompt; where it continues the last reply, that reply's own tokens."""
@@ -308,16 +318,6 @@ def _summary(path: Path, model: LlamaModel) -> ModelSummary:
         context_length=model.context_length,
         trained_context_length=native.trained_context_length,
     )
-
-
-def _threads(request: LoadRequest) -> int:
-    return request.threads or _physical_cores()
-
-
-def _physical_cores() -> int:
-    """Cores that this process may use; threads of one core share its arithmetic units, so they do not count."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(allowed, psutil.cpu_count(logical=False) or allowed))
 
 
 def _with_memory(event: Finished) -> Finished:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from forespeak.engines.llamacpp.bindings import NativeContext, NativeError, NativeModel, NativeVocabulary
 from forespeak.speculation.language_model import EvaluationError, Logits
@@ -12,10 +12,14 @@ class LlamaModel:
     """One model with one context. Owns both.
 
     Checks everything that would make llama.cpp abort the process, and knows at any time which tokens the cache holds.
+    `thread_count` is asked before every evaluation.
     """
 
-    def __init__(self, native: NativeModel, context: NativeContext, output_limit: int) -> None:
+    def __init__(
+        self, native: NativeModel, context: NativeContext, output_limit: int, thread_count: Callable[[], int]
+    ) -> None:
         self.native = native
+        self._thread_count = thread_count
         self._context = context
         self._output_limit = output_limit
         self._tokens: list[int] = []
@@ -48,6 +52,7 @@ class LlamaModel:
             raise ValueError(f"{outputs} rows of scores for {count} tokens")
         if not 0 <= min(tokens) <= max(tokens) < self.vocabulary.size:
             raise ValueError("a token id lies outside of the vocabulary")
+        self._context.use_threads(self._thread_count())
         try:
             logits = self._context.decode(tokens, len(self._tokens), outputs)
         except NativeError as error:

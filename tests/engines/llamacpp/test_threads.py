@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from forespeak.engines.llamacpp.bindings import NativeContext, NativeModel
+from forespeak.engines.llamacpp.threads import ThreadGovernor, others_core_seconds, usable_cores
+
+
+class Machine:
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.used = 5000.0
+
+    def run(self, seconds: float, load: float) -> None:
+        self.now += seconds
+        self.used += seconds * load
+
+    def governor(self, cores: int) -> ThreadGovernor:
+        return ThreadGovernor(cores, lambda: self.now, lambda: self.used)
+
+
+def test_an_idle_machine_gives_all_its_cores() -> None:
+    machine = Machine()
+    governor = machine.governor(8)
+    for _ in range(5):
+        machine.run(0.6, 0.4)
+        assert governor.count() == 8
+
+
+def test_each_busy_core_costs_a_thread_and_one_always_stays() -> None:
+    machine = Machine()
+    governor = machine.governor(4)
+    for load, threads in ((0.8, 3), (1.0, 3), (1.8, 2), (2.2, 2), (3.9, 1), (9.0, 1), (0.0, 4)):
+        machine.run(0.6, load)
+        assert governor.count() == threads
+
+
+def test_it_samples_at_most_twice_a_second() -> None:
+    machine = Machine()
+    governor = machine.governor(2)
+    machine.run(0.3, 1.0)
+    assert governor.count() == 2
+    machine.run(0.3, 1.0)
+    assert governor.count() == 1
+
+
+def test_a_long_pause_says_nothing_about_now() -> None:
+    machine = Machine()
+    governor = machine.governor(2)
+    machine.run(60.0, 2.0)
+    assert governor.count() == 2
+    machine.run(0.6, 0.0)
+    assert governor.count() == 2
+
+
+def test_another_process_is_seen_and_our_own_work_is_not() -> None:
+    before, started = others_core_seconds(), time.monotonic()
+    while time.monotonic() - started < 0.5:
+        pass
+    own_only = others_core_seconds() - before
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as spinner:
+        before, started = others_core_seconds(), time.monotonic()
+        time.sleep(1.0)
+        with_spinner = others_core_seconds() - before
+        spinner.kill()
+    # The machine may be busy with other things too, never with less.
+    assert with_spinner > 0.2
+    assert own_only < 0.5 * usable_cores() + 0.3
+
+
+def test_scores_do_not_depend_on_the_number_of_threads(q4_1: Path) -> None:
+    native = NativeModel(q4_1, 0, lambda _: True)
+    context = NativeContext(native, length=256, batch=64, outputs=9, threads=1, reproducible=True)
+    tokens = native.vocabulary.tokenize("Threads share the work, not the answer.")
+    one = context.decode(tokens, 0, 1).copy()
+    context.clear()
+    context.use_threads(2)
+    two = context.decode(tokens, 0, 1).copy()
+    context.close()
+    native.close()
+    assert np.array_equal(one, two)
