@@ -67,7 +67,7 @@ class Sparkline(Chart):
             pen = QPen(QColor(self.theme.muted), 1)
             pen.setDashPattern([3, 4])
             painter.setPen(pen)
-            y = room.bottom() - room.height() * self._baseline / highest
+            y = round(room.bottom() - room.height() * self._baseline / highest) + 0.5
             painter.drawLine(QPointF(room.left(), y), QPointF(room.right(), y))
         if len(self._rates) > 1:
             # A young line is drawn as if it had some length already, so that it grows from the left.

@@ -15,6 +15,7 @@ from forespeak.speculation.trace import Step
 from forespeak.ui.block_boxes import reply_font
 from forespeak.ui.code_colours import load_lexers
 from forespeak.ui.icons import icon
+from forespeak.ui.markdown_blocks import parser
 from forespeak.ui.message_parts import MessageItem, estimated_height
 from forespeak.ui.message_view import BUBBLE_SHARE, MessageView, ReplyView, UserView
 from forespeak.ui.provenance import TokenRef
@@ -150,7 +151,7 @@ class ConversationView(QWidget):
     @staticmethod
     def _estimate(entry: _Entry, width: float) -> None:
         share = 1.0 if entry.item.role is Role.ASSISTANT else BUBBLE_SHARE
-        entry.estimate = estimated_height(entry.item.text, width * share) + 30
+        entry.estimate = float(round(estimated_height(entry.item.text, width * share) + 30))
 
     def _view_of(self, entry: _Entry) -> MessageView:
         """The widget of a message, made if need be."""
@@ -241,7 +242,7 @@ class ConversationView(QWidget):
             if entry.top + height < top - _NEAR or entry.top > bottom + _NEAR:
                 continue
             fresh = entry.view is None
-            inner = self._view_of(entry).ensure(top - entry.top, bottom + _NEAR - entry.top)
+            inner = self._view_of(entry).ensure(top - entry.top, bottom + _NEAR - entry.top, _NEAR)
             difference = entry.height - height
             if fresh:
                 grown += difference if entry.top < top else 0.0
@@ -283,7 +284,7 @@ class ConversationView(QWidget):
         painter = QPainter(canvas)
         flow.paint(painter, QPointF(), QRectF(0, 0, 200, 30), self._look)
         painter.end()
-        threading.Thread(target=load_lexers, name="lexers", daemon=True).start()
+        threading.Thread(target=_load_ahead, name="load-ahead", daemon=True).start()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -361,6 +362,11 @@ class ConversationView(QWidget):
             self.jump_to_newest()
         else:
             super().keyPressEvent(event)
+
+
+def _load_ahead() -> None:
+    parser()
+    load_lexers()
 
 
 class EmptyConversation(QWidget):

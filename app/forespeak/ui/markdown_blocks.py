@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token as MarkdownToken
+from functools import cache
+from typing import TYPE_CHECKING
 
 from forespeak.ui.markdown_inline import aligned_text
 from forespeak.ui.rich_text import RichText, SourceRun
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token as MarkdownToken
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +58,16 @@ class RuleBlock:
 Block = TextBlock | CodeBlock | TableBlock | RuleBlock
 
 
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+@cache
+def parser() -> MarkdownIt:
+    """The parser, loaded when it is first needed: the window must be up before it."""
+    from markdown_it import MarkdownIt
+
+    commonmark = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     # Joined text would hide which characters were escaped in the source.
-    return parser.disable("text_join")
+    return commonmark.disable("text_join")
 
 
-_MARKDOWN = _parser()
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _HEADING = re.compile(r"[ \t>*+\-\d.)]*?#{1,6}[ \t]+")
 _ITEM_PREFIX = re.compile(r"[ \t>*+\-\d.)]*")
@@ -94,7 +100,7 @@ class _Reader:
 
     def __init__(self, source: str, offset: int) -> None:
         self._lines = _lines(source, offset)
-        self._tokens = _MARKDOWN.parse(source)
+        self._tokens = parser().parse(source)
         self._nesting: list[str] = []
         self._marker: RichText | None = None
 

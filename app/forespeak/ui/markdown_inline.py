@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
-
-from markdown_it.helpers import parseLinkDestination, parseLinkTitle
-from markdown_it.token import Token as MarkdownToken
+from typing import TYPE_CHECKING, Any
 
 from forespeak.ui.rich_text import RichText, SourceRun, Style, StyleRun
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token as MarkdownToken
 
 
 class _MisalignedError(Exception):
@@ -165,6 +165,8 @@ class _InlineBuilder:
         self._expect("]")
         content, end = self._content, len(self._content)
         if content.startswith("(", self.at):
+            from markdown_it.helpers import parseLinkDestination, parseLinkTitle
+
             at = _skip_space(content, self.at + 1)
             destination = parseLinkDestination(content, at, end)
             if destination.ok:

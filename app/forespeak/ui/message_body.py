@@ -74,9 +74,9 @@ class MessageBody(QWidget):
 
     # Layout
 
-    def ensure(self, top: float, bottom: float) -> float:
-        """Lay out what lies between, with buttons on the code cards; returns the growth above `top`."""
-        grown = self.document.ensure(top, bottom)
+    def ensure(self, top: float, bottom: float, ahead: float = 0.0) -> float:
+        """Lay out what lies between and `ahead` pixels above, with buttons on code; returns the growth above `top`."""
+        grown = self.document.ensure(top, bottom, ahead)
         seen = set()
         for box, corner in self.document.code_boxes(top, bottom):
             seen.add(box)

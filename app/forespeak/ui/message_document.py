@@ -232,17 +232,21 @@ class MessageDocument:
             if not section.laid_out and section.boxes is None and not section.estimated:
                 text = self.text[section.start : section.end]
                 wide = len(text) * self._average_width / max(self._width, 60.0)
-                section.height = (wide + text.count("\n") * 0.7) * line_height + _PARAGRAPH_GAP
+                # Whole pixels, as the laid-out heights are: places above the view then shift exactly.
+                section.height = float(round((wide + text.count("\n") * 0.7) * line_height + _PARAGRAPH_GAP))
                 section.estimated = True
             top += section.height
         self._tops = [section.top for section in self._sections]
 
-    def ensure(self, top: float, bottom: float) -> float:
-        """Render and lay out what lies between; returns by how much what stands above `top` has grown."""
+    def ensure(self, top: float, bottom: float, ahead: float = 0.0) -> float:
+        """Render and lay out what lies between, and `ahead` pixels above it.
+
+        Returns by how much what stands above `top` has grown.
+        """
         if self._look is None or self._width <= 0:
             return 0.0
         grown = 0.0
-        at = max(bisect_right(self._tops, top) - 1, 0)
+        at = max(bisect_right(self._tops, top - ahead) - 1, 0)
         first_changed: int | None = None
         y = self._sections[at].top if at < len(self._sections) else 0.0
         while at < len(self._sections) and y < bottom:

@@ -48,8 +48,11 @@ class MessageView(QWidget):
         self.look = look
         self.update()
 
-    def ensure(self, top: float, bottom: float) -> float:
-        """Lay out what lies between (from this widget's top); returns the growth of what stands above `top`."""
+    def ensure(self, top: float, bottom: float, ahead: float = 0.0) -> float:
+        """Lay out what lies between (from this widget's top) and `ahead` pixels above.
+
+        Returns the growth of what stands above `top`.
+        """
         return 0.0
 
     def version_buttons(self) -> list[QWidget]:
@@ -232,8 +235,8 @@ class ReplyView(MessageView):
         if self._footer is not None:
             self._footer.set_theme(look.theme)
 
-    def ensure(self, top: float, bottom: float) -> float:
-        grown = self.body.ensure(top, bottom)
+    def ensure(self, top: float, bottom: float, ahead: float = 0.0) -> float:
+        grown = self.body.ensure(top, bottom, ahead)
         self._arrange()
         return grown
 

@@ -58,6 +58,11 @@ class SectionSplitter:
                 if opening is not None:
                     self._fence, self._fence_outside = opening.group(1), not line[0].isspace()
             self._scanned = end + 1
+        if self._fence is None and self._blank and text[self._scanned : self._scanned + 1].strip():
+            # The beginning of a line is enough to know.
+            yield self.start, self._scanned
+            self.start = self._scanned
+            self._blank = False
 
 
 def _closes(line: str, fence: str) -> bool:

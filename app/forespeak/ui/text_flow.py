@@ -102,9 +102,8 @@ class TextFlow:
         self._width = -1.0
         self._formats_of: Theme | None = None
         self._format_ranges: list[tuple[int, int, QTextCharFormat]] = []
-        first = next((b for c in self.text[:200] if (b := unicodedata.bidirectional(c)) in {"L", "R", "AL"}), "L")
-        self._right_to_left = first != "L"
-        self._mixed = self._right_to_left or _RIGHT_TO_LEFT.search(self.text) is not None
+        self._direction = _direction(self.text)
+        self._mixed = _RIGHT_TO_LEFT.search(self.text) is not None
 
     @property
     def height(self) -> float:
@@ -129,6 +128,8 @@ class TextFlow:
         """Add plain text at the end. Offsets of `sources` and `marks` count from the start of the whole flow."""
         text = text.replace("\n", _LINE_SEPARATOR)
         self.text += text
+        if self._direction is None:
+            self._direction = _direction(self.text)
         self._mixed = self._mixed or _RIGHT_TO_LEFT.search(text) is not None
         for source in sources:
             last = self.sources[-1] if self.sources else None
@@ -180,8 +181,7 @@ class TextFlow:
         option = QTextOption()
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         option.setTabStopDistance(QFontMetricsF(self._font.font).horizontalAdvance(" ") * 4)
-        direction = Qt.LayoutDirection.RightToLeft if self._right_to_left else Qt.LayoutDirection.LeftToRight
-        option.setTextDirection(direction)
+        option.setTextDirection(self._direction or Qt.LayoutDirection.LeftToRight)
         layout.setTextOption(option)
         chunk = _Chunk(start, layout, units)
         ranges = []
@@ -275,8 +275,9 @@ class TextFlow:
             end -= 1
         if start >= end:
             return []
-        top = line.top + (self.line_height - self._ascent - self._descent) / 2 - 1
-        height = self._ascent + self._descent + 3
+        # Whole pixels: the underline is two of them.
+        top = float(round(line.top + (self.line_height - self._ascent - self._descent) / 2 - 1))
+        height = float(round(self._ascent + self._descent + 3))
         spans = list(self._bidi_spans(line, start, end)) if self._mixed else [self._span(line, start, end)]
         natural = line.line.naturalTextRect()
         rects = []
@@ -385,6 +386,17 @@ class TextFlow:
         while end < len(self.text) and in_word(end):
             end += 1
         return start, end
+
+
+def _direction(text: str) -> Qt.LayoutDirection | None:
+    """That of the first letter; None where there is none yet."""
+    for character in text[:_CHUNK]:
+        match unicodedata.bidirectional(character):
+            case "L":
+                return Qt.LayoutDirection.LeftToRight
+            case "R" | "AL":
+                return Qt.LayoutDirection.RightToLeft
+    return None
 
 
 def _x(line: QTextLine, units: int, edge: QTextLine.Edge = QTextLine.Edge.Leading) -> float:

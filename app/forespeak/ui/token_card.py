@@ -24,7 +24,7 @@ def visible_text(text: str, limit: int = _SHOWN) -> str:
     if not text:
         return "no text"
     shown = text.replace("\r", "␍").replace("\n", "↵").replace("\t", "⇥")
-    if not shown.strip():
+    if not text.strip():
         shown = shown.replace(" ", "␣")
     elif shown[0] == " ":
         shown = shown[1:]

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from forespeak.speculation.trace import Source
+from forespeak.ui.charts import Chart, ContextMeter, LegendMark, PositionBars, Sparkline, StepsStrip
+from forespeak.ui.theme import DARK, LIGHT, MarkKind
+from ui.replies import accepted, bonus, corrected, plain, step
+
+
+def grab(chart: QWidget) -> QImage:
+    return chart.grab().toImage()
+
+
+def count(image: QImage, colour: str) -> int:
+    """Pixels of about that colour: the edges of lines are smoothed."""
+    wanted = QColor(colour)
+
+    def near(pixel: QColor) -> bool:
+        there = (pixel.red() - wanted.red(), pixel.green() - wanted.green(), pixel.blue() - wanted.blue())
+        return pixel.alpha() == 255 and max(map(abs, there)) < 24
+
+    return sum(near(image.pixelColor(x, y)) for x in range(image.width()) for y in range(image.height()))
+
+
+def shown(qtbot: QtBot, chart: Chart, width: int = 280) -> Chart:
+    qtbot.addWidget(chart)
+    chart.resize(width, chart.height())
+    chart.show()
+    return chart
+
+
+def test_the_line_grows_with_the_rates_and_keeps_the_baseline(qtbot: QtBot) -> None:
+    line = Sparkline()
+    shown(qtbot, line)
+    line.set_baseline(50.0)
+    empty = grab(line)
+    assert count(empty, LIGHT.muted) > 20
+    for rate in range(200):
+        line.add(60.0 + rate % 3)
+    assert count(grab(line), LIGHT.accepted_model.line) > 100
+    line.reset()
+    assert grab(line) == empty
+
+
+def test_a_higher_rate_has_a_higher_bar(qtbot: QtBot) -> None:
+    bars = PositionBars()
+    shown(qtbot, bars)
+    bars.set_rates((0.9, 0.3))
+    image = grab(bars)
+    colour = QColor(LIGHT.accepted_model.line).name()
+
+    def height(x: int) -> int:
+        return sum(image.pixelColor(x, y).name() == colour for y in range(image.height()))
+
+    assert height(28) == pytest.approx(3 * height(56 + 7 + 28), abs=3)
+    assert bars.accessibleName() == "Accepted by position: 90%, 30%"
+
+
+@pytest.mark.parametrize("rates", [(), (0.0,), (1.0,), tuple(n / 16 for n in range(16))])
+def test_bars_fit_whatever_the_draft_length(qtbot: QtBot, rates: tuple[float, ...]) -> None:
+    bars = PositionBars()
+    shown(qtbot, bars, 240)
+    bars.set_rates(rates)
+    grab(bars)
+    assert bars.accessibleName()
+
+
+def test_the_strip_shows_every_kind_of_token(qtbot: QtBot) -> None:
+    strip = StepsStrip()
+    shown(qtbot, strip)
+    strip.add([step(0, plain("a")), step(1, accepted("a"), corrected("b"), rejected=("x",))])
+    strip.add([step(2, accepted("a", Source.PROMPT_LOOKUP), bonus("b"))])
+    image = grab(strip)
+    for kind in MarkKind:
+        assert count(image, LIGHT.mark(kind).line) > 3, kind
+    assert strip.accessibleName() == "Newest step: 1 accepted, 0 rejected"
+
+
+def test_kinds_differ_in_shape_not_only_in_colour(qtbot: QtBot) -> None:
+    def area(made: object, kind: MarkKind) -> int:
+        strip = StepsStrip()
+        shown(qtbot, strip)
+        strip.add([made])  # type: ignore[list-item]
+        return count(grab(strip), LIGHT.mark(kind).line)
+
+    areas = {
+        area(step(1, accepted("a")), MarkKind.ACCEPTED_MODEL),
+        area(step(1, accepted("a", Source.PROMPT_LOOKUP)), MarkKind.ACCEPTED_NGRAM),
+        area(step(1, bonus("a")), MarkKind.BONUS),
+        area(step(1, corrected("a")), MarkKind.CORRECTED),
+    }
+    assert len(areas) == 4
+
+
+def test_the_newest_step_is_always_in_view_and_thousands_do_not_slow_it(qtbot: QtBot) -> None:
+    strip = StepsStrip()
+    shown(qtbot, strip)
+    strip.add([step(n, accepted("a"), accepted("b"), corrected("c")) for n in range(20_000)])
+    grab(strip)
+    before = time.perf_counter()
+    for _ in range(10):
+        grab(strip)
+    assert (time.perf_counter() - before) / 10 < 0.1
+    assert count(grab(strip), LIGHT.bonus.line) == 0
+    strip.add([step(20_000, bonus("a"))])
+    assert count(grab(strip), LIGHT.bonus.line) > 3
+
+
+def test_the_meter_fills_and_warns(qtbot: QtBot) -> None:
+    meter = ContextMeter()
+    shown(qtbot, meter, 110)
+    meter.set_use(2540, 8192)
+    assert meter.accessibleName() == "Context: 2,540 of 8,192 tokens"
+    half = count(grab(meter), LIGHT.muted)
+    meter.set_use(8000, 8192)
+    image = grab(meter)
+    assert count(image, LIGHT.danger) > half
+    meter.set_use(0, 0)
+    assert count(grab(meter), LIGHT.muted) == 0
+
+
+@pytest.mark.parametrize("kind", list(MarkKind))
+def test_the_legend_shows_line_and_fill(qtbot: QtBot, kind: MarkKind) -> None:
+    mark = LegendMark(kind)
+    shown(qtbot, mark, mark.width())
+    for theme in (LIGHT, DARK):
+        mark.set_theme(theme)
+        image = grab(mark)
+        assert count(image, theme.mark(kind).fill) > 50
+        assert count(image, theme.mark(kind).line) > 5
+    assert mark.accessibleName() == kind.label
+    assert mark.toolTip()
