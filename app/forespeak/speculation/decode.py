@@ -83,7 +83,8 @@ def generate(
     generator is suspended, the caches hold a prefix of prompt + emitted tokens: it may be closed at any yield.
     `started` is the perf_counter() time from which the time to first token counts; now, if not given.
 
-    Raises ValueError for an empty prompt or one that leaves no room for a token, EvaluationError if the target fails.
+    Raises ValueError for an empty prompt or one that leaves no room for a token, EvaluationError if the target fails,
+    NoTokenLeftError if the sampler's constraint and the banned tokens leave nothing to go on with.
     """
     started = time.perf_counter() if started is None else started
     if not prompt:
@@ -228,18 +229,26 @@ class _Loop:
         if self.source is None or limit < 1:
             return EMPTY_DRAFT
         try:
-            return self.source.propose(limit)
+            return self._permitted(self.source.propose(limit))
         except DraftSourceError as error:
             self._drop_source(error)
             return EMPTY_DRAFT
+
+    def _permitted(self, draft: Draft) -> Draft:
+        """A guess up to the first token that could not be emitted. One drawn from probabilities stays whole.
+
+        Dropping what was just drawn, because of what it is, would bias the rejection rule.
+        """
+        if draft.distributions or (count := self.sampler.permitted(draft.tokens)) == len(draft.tokens):
+            return draft
+        return replace(draft, tokens=draft.tokens[:count]) if count else EMPTY_DRAFT
 
     def _drop_source(self, error: DraftSourceError) -> None:
         self.source, self._failure = None, str(error)
 
     def _judge(self, draft: Draft, logits: Logits) -> Verification:
         def target_at(place: int) -> Distribution:
-            recent = self.sampler.recent(self.history, draft.tokens[:place])
-            return self.sampler.distribution(logits[place], recent)
+            return self.sampler.after(logits[place], self.history, draft.tokens[:place])
 
         return verify(self.settings.rule, draft, target_at, self.sampler, len(self.history))
 
@@ -262,6 +271,8 @@ class _Loop:
         kept = len(tokens)
         self.target.truncate(len(self.history) + min(kept, verification.accepted))
         self.history += ids[:kept]
+        if self.sampler.constraint is not None:
+            self.sampler.constraint.accept(ids[:kept])
         if self.source is not None:
             try:
                 self.source.accept(ids[:kept])

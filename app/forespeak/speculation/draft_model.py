@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from forespeak.speculation.constraint import NoTokenLeftError
 from forespeak.speculation.draft import EMPTY_DRAFT, Draft, DraftSourceError, Evaluation
 from forespeak.speculation.language_model import EvaluationError, LanguageModel, Logits, common_prefix_length
 from forespeak.speculation.sampling import Distribution, Sampler, Stream
@@ -67,7 +68,11 @@ class DraftModel:
         distributions: list[Distribution] = []
         while True:
             logits = self._evaluate(unseen, 1)[0, : self._shared_size]
-            choices = self._sampler.distribution(logits, self._sampler.recent(self._tokens, drafted))
+            try:
+                choices = self._sampler.after(logits, self._tokens, drafted)
+            except NoTokenLeftError:
+                # What may follow is known to the target alone.
+                return Draft(tuple(drafted), Source.DRAFT_MODEL, tuple(distributions)) if drafted else EMPTY_DRAFT
             token = self._sampler.choose(choices, len(self._tokens) + len(drafted), self._stream)
             drafted.append(token)
             distributions.append(choices)

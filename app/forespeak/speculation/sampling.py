@@ -1,18 +1,22 @@
-"""From a row of logits to a token: penalties, filters, temperature, and a choice by keyed noise.
+"""From a row of logits to a token: bias, grammar, penalties, filters, temperature, and a choice by keyed noise.
 
-Everything here is a pure function of (settings, logits, tokens so far, seed, position). There is no random state to
-keep, clone or roll back, so a position's token does not depend on how many positions were evaluated at once.
+Everything here is a pure function of (settings, logits, tokens so far, what a grammar allows, seed, position). There is
+no random state to keep, clone or roll back, so a position's token does not depend on how many positions were evaluated
+at once.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
+
+from forespeak.speculation.constraint import Constraint, Mask, NoTokenLeftError
+from forespeak.speculation.penalties import Dry
 
 NEGLIGIBLE_NATS = 30.0
 """Tokens this far below the best one (e^-30, 1e-13) are left out before anything is sorted. Even 250,000 of them
@@ -21,11 +25,14 @@ together weigh less than a float32 logit can express."""
 
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
-    """How a token is chosen. The order is llama.cpp's: penalties, top-k, top-p, min-p, temperature.
+    """How a token is chosen. The order is llama.cpp's: bias, penalties, DRY, top-k, top-p, min-p, temperature.
 
     `temperature` 0 is greedy. `top_k` 0, `top_p` 1, `min_p` 0, `repeat_penalty` 1 and the other penalties at 0 switch
-    a filter off. Penalties look at the last `penalty_window` tokens, the prompt's included. Raises ValueError for
-    values out of range.
+    a filter off. Penalties look at the last `penalty_window` tokens, the prompt's included.
+
+    `dry_multiplier` 0 switches DRY off; it looks at the last `dry_penalty_last_n` tokens, at all of them for -1, and
+    `dry_breakers` are sequences of token ids over which no repetition reaches. `logit_bias` are pairs of a token id
+    and what is added to its score; -inf bans it. Raises ValueError for values out of range.
     """
 
     temperature: float = 0.8
@@ -37,6 +44,12 @@ class SamplingSettings:
     presence_penalty: float = 0.0
     penalty_window: int = 64
     seed: int = 0
+    dry_multiplier: float = 0.0
+    dry_base: float = 1.75
+    dry_allowed_length: int = 2
+    dry_penalty_last_n: int = -1
+    dry_breakers: tuple[tuple[int, ...], ...] = ()
+    logit_bias: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
         bounds: tuple[tuple[str, float, float], ...] = (
@@ -49,17 +62,36 @@ class SamplingSettings:
             ("presence_penalty", -100.0, 100.0),
             ("penalty_window", 0, math.inf),
             ("seed", 0, 2**64 - 1),
+            ("dry_multiplier", 0.0, 1000.0),
+            ("dry_base", 1.0, 100.0),
+            ("dry_allowed_length", 1, math.inf),
+            ("dry_penalty_last_n", -1, math.inf),
         )
         for name, low, high in bounds:
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ValueError(f"{name} must lie between {low} and {high}, not {value}")
+        if not all(self.dry_breakers):
+            raise ValueError("dry_breakers must not hold an empty sequence")
+        for token, bias in self.logit_bias:
+            if token < 0 or not bias < math.inf:
+                raise ValueError(f"logit_bias must add a number or -inf to a token id, not {bias} to {token}")
 
     @property
     def penalises(self) -> bool:
         return self.penalty_window > 0 and (
             self.repeat_penalty != 1.0 or self.frequency_penalty != 0.0 or self.presence_penalty != 0.0
         )
+
+    @property
+    def repels(self) -> bool:
+        """Whether DRY is on."""
+        return self.dry_multiplier > 0.0 and self.dry_penalty_last_n != 0
+
+    @property
+    def adjusts(self) -> bool:
+        """Whether scores are changed before the filters."""
+        return bool(self.logit_bias) or self.penalises or self.repels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,13 +120,19 @@ class Distribution:
         return [(int(self.ids[i]), float(np.exp(self.log_probabilities[i]))) for i in best]
 
 
-def distribution(logits: NDArray[np.float32], settings: SamplingSettings, recent: Sequence[int]) -> Distribution:
+def distribution(
+    logits: NDArray[np.float32], settings: SamplingSettings, recent: Sequence[int], allowed: Mask | None = None
+) -> Distribution:
     """What a token is chosen from, given one row of logits, shape (vocabulary size,).
 
-    `recent` are the tokens before the place, the newest last; only the penalty window of them matters.
+    `recent` are the tokens before the place, the newest last; only the windows of the penalties matter. Tokens that
+    are not `allowed` have no part. Raises NoTokenLeftError if none is left.
     """
-    if settings.penalises:
-        logits = penalised(logits, settings, recent)
+    return Sampler(settings).distribution(logits, recent, allowed)
+
+
+def filtered(logits: NDArray[np.float32], settings: SamplingSettings) -> Distribution:
+    """The filters and the temperature, after everything that changes single scores."""
     best = float(logits.max())
     if settings.temperature == 0.0:
         ids = np.flatnonzero(logits >= best - NEGLIGIBLE_NATS)
@@ -176,15 +214,79 @@ class Sampler:
     """
 
     settings: SamplingSettings
+    constraint: Constraint | None = None
+    """What this one generation is held to. It moves with the text: the loop tells it what was emitted."""
+    _dry: Dry | None = field(init=False, repr=False, compare=False, default=None)
+    _bias: tuple[NDArray[np.int64], NDArray[np.float32]] | None = field(
+        init=False, repr=False, compare=False, default=None
+    )
+    _banned: frozenset[int] = field(init=False, repr=False, compare=False, default=frozenset())
+
+    def __post_init__(self) -> None:
+        settings = self.settings
+        if settings.repels:
+            dry = Dry(
+                settings.dry_multiplier,
+                settings.dry_base,
+                settings.dry_allowed_length,
+                settings.dry_penalty_last_n,
+                settings.dry_breakers,
+            )
+            object.__setattr__(self, "_dry", dry)
+        if settings.logit_bias:
+            ids, values = zip(*settings.logit_bias, strict=True)
+            bias = (np.array(ids, dtype=np.int64), np.array(values, dtype=np.float32))
+            object.__setattr__(self, "_bias", bias)
+            object.__setattr__(self, "_banned", frozenset(np.compress(np.isneginf(bias[1]), bias[0]).tolist()))
+
+    def after(self, logits: NDArray[np.float32], tokens: Sequence[int], drafted: Sequence[int]) -> Distribution:
+        """What follows the text `tokens` and the draft so far, given the scores there.
+
+        Raises NoTokenLeftError if the constraint and the bans leave nothing.
+        """
+        allowed = None if self.constraint is None else self.constraint.allowed(drafted)
+        return self.distribution(logits, self.recent(tokens, drafted), allowed)
+
+    def permitted(self, drafted: Sequence[int]) -> int:
+        """How many leading tokens of a draft are neither banned nor against the constraint."""
+        count = len(drafted)
+        if self._banned:
+            count = next((place for place, token in enumerate(drafted) if token in self._banned), count)
+        return count if self.constraint is None else self.constraint.permitted(drafted[:count])
 
     def recent(self, tokens: Sequence[int], drafted: Sequence[int]) -> list[int]:
         """The tokens before a place, as far back as the penalties look: the end of the text, then the draft so far."""
-        if not self.settings.penalises:
-            return []
-        return [*tokens[-self.settings.penalty_window :], *drafted]
+        settings = self.settings
+        reach = settings.penalty_window if settings.penalises else 0
+        if settings.repels:
+            reach = len(tokens) if settings.dry_penalty_last_n < 0 else max(reach, settings.dry_penalty_last_n)
+        return [*tokens[-reach:], *drafted] if reach else []
 
-    def distribution(self, logits: NDArray[np.float32], recent: Sequence[int]) -> Distribution:
-        return distribution(logits, self.settings, recent)
+    def distribution(
+        self, logits: NDArray[np.float32], recent: Sequence[int], allowed: Mask | None = None
+    ) -> Distribution:
+        if allowed is not None or self.settings.adjusts:
+            logits = self._adjusted(logits, recent, allowed)
+        return filtered(logits, self.settings)
+
+    def _adjusted(
+        self, logits: NDArray[np.float32], recent: Sequence[int], allowed: Mask | None
+    ) -> NDArray[np.float32]:
+        # The draft's rows may be shorter than the target's mask.
+        adjusted = logits.copy() if allowed is None else np.where(allowed[: logits.size], logits, np.float32(-np.inf))
+        if self._bias is not None:
+            ids, values = self._bias
+            inside = ids < adjusted.size
+            np.add.at(adjusted, ids[inside], values[inside])
+        if (allowed is not None or self._banned) and np.isneginf(adjusted.max()):
+            raise NoTokenLeftError("nothing that could follow is left")
+        if self.settings.penalises:
+            adjusted = penalised(adjusted, self.settings, recent)
+        if self._dry is not None:
+            for token, penalty in self._dry.penalties(recent).items():
+                if token < adjusted.size:
+                    adjusted[token] -= penalty
+        return adjusted
 
     def scores(self, choices: Distribution, position: int, stream: Stream = Stream.TARGET) -> NDArray[np.float64]:
         """What the choice maximises, for each id of `choices`: log p + g, or log p alone when greedy."""
