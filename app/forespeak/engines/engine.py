@@ -51,7 +51,11 @@ class LoadRequest:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """Continue a conversation. `source` None: no speculation for this message."""
+    """Continue a conversation. `source` None: no speculation for this message.
+
+    `json_schema` (a JSON text) or `grammar` (GBNF or Lark) bind the reply; after a prompt that leaves the model
+    thinking, what follows its thoughts. At most one of the two, else ValueError.
+    """
 
     messages: tuple[ChatMessage, ...]
     source: Source | None = None
@@ -61,6 +65,12 @@ class GenerationRequest:
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     alternatives: int = 0
+    json_schema: str | None = None
+    grammar: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.json_schema is not None and self.grammar is not None:
+            raise ValueError("a reply follows a JSON schema or a grammar, not both")
 
 
 @dataclass(frozen=True, slots=True)

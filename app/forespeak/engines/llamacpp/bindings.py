@@ -142,6 +142,8 @@ class NativeVocabulary:
         self.adds_bos: bool = llama.llama_vocab_get_add_bos(handle)
         self._pieces = [self._piece(token) for token in range(self.size)]
         self._ends = frozenset(token for token in range(self.size) if llama.llama_vocab_is_eog(handle, token))
+        self.suppressed = self._suppressed()
+        """Tokens that the file says must never be sampled."""
 
     def piece(self, token: int) -> bytes:
         return self._pieces[token]
@@ -165,6 +167,13 @@ class NativeVocabulary:
             if count >= 0:
                 return list(buffer[:count])
             capacity = -count
+
+    def _suppressed(self) -> tuple[int, ...]:
+        get = llama._lib.llama_vocab_get_suppress_tokens
+        get.argtypes, get.restype = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32)], ctypes.POINTER(ctypes.c_int32)
+        count = ctypes.c_int32()
+        ids = get(self._handle, ctypes.byref(count))
+        return tuple(ids[: count.value]) if ids else ()
 
     def _piece(self, token: int, special: bool = False) -> bytes:
         buffer = ctypes.create_string_buffer(64)

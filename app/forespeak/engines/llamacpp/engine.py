@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 
@@ -28,14 +30,18 @@ from forespeak.engines.llamacpp.chat_template import ChatTemplate, RenderedPromp
 from forespeak.engines.llamacpp.model import LlamaModel
 from forespeak.engines.llamacpp.threads import ThreadGovernor, usable_cores
 from forespeak.errors import UserFacingError
+from forespeak.speculation.constraint import Constraint, NoTokenLeftError
 from forespeak.speculation.controller import FixedDraftLength
 from forespeak.speculation.decode import DecodeSettings, Event, Finished, generate
 from forespeak.speculation.draft import DraftSource
 from forespeak.speculation.draft_model import DraftModel
-from forespeak.speculation.language_model import EvaluationError
+from forespeak.speculation.language_model import EvaluationError, Vocabulary
 from forespeak.speculation.ngram import PromptLookup
-from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.sampling import Sampler, SamplingSettings
 from forespeak.speculation.trace import Source, Step
+
+if TYPE_CHECKING:
+    from forespeak.engines.grammar import GrammarCompiler
 
 if sys.platform != "win32":
     import resource
@@ -75,6 +81,7 @@ class LlamaEngine:
         self._template: ChatTemplate | None = None
         self._lookup = PromptLookup()
         self._last_reply: _Reply | None = None
+        self._grammars: GrammarCompiler | None = None
         self._thread_count: Callable[[], int] = usable_cores
 
     def load(self, request: LoadRequest, progress: ProgressListener, cancelled: Callable[[], bool]) -> Loaded | None:
@@ -128,7 +135,10 @@ class LlamaEngine:
             target,
             source,
             prompt,
-            Sampler(request.sampling),
+            Sampler(
+                _without_suppressed(request.sampling, target.vocabulary.suppressed),
+                self._constraint(request, rendered.text, target.vocabulary),
+            ),
             FixedDraftLength(min(request.draft_length, MAX_DRAFT_LENGTH)),
             DecodeSettings(
                 rule=request.rule,
@@ -147,6 +157,12 @@ class LlamaEngine:
                     reply_text += "".join(token.text for token in event.emitted)
                     reply_tokens += [token.id for token in event.emitted]
                 yield _with_memory(event) if isinstance(event, Finished) else event
+        except NoTokenLeftError as error:
+            raise UserFacingError(
+                "The reply cannot go on.",
+                "What the grammar or schema asks for next cannot be written with the tokens that this model may use.",
+                "Ban fewer tokens, or loosen the grammar or schema.",
+            ) from error
         except EvaluationError as error:
             raise UserFacingError(
                 "The target model failed in the middle of the reply.",
@@ -197,7 +213,7 @@ class LlamaEngine:
         for model in (self._draft, self._target):
             if model is not None:
                 model.close()
-        self._draft = self._target = self._template = self._request = self._last_reply = None
+        self._draft = self._target = self._template = self._request = self._last_reply = self._grammars = None
         self._draft_problem = None
 
     def _load_draft(
@@ -280,6 +296,20 @@ class LlamaEngine:
             return None, self._draft_problem or "No draft model is loaded."
         return DraftModel(self._draft, target.vocabulary.size, request.rule, cancelled), ""
 
+    def _constraint(self, request: GenerationRequest, prompt: str, vocabulary: Vocabulary) -> Constraint | None:
+        if request.json_schema is None and request.grammar is None:
+            return None
+        if self._grammars is None:
+            # A large library that most chats do without.
+            from forespeak.engines.grammar import GrammarCompiler
+
+            self._grammars = GrammarCompiler(vocabulary)
+        after = "</think>" if prompt.rstrip().endswith("<think>") else ""
+        if request.json_schema is not None:
+            return self._grammars.json_schema(request.json_schema, after)
+        assert request.grammar is not None
+        return self._grammars.grammar(request.grammar, after)
+
     def _tokens_of(self, rendered: RenderedPrompt, target: LlamaModel) -> list[int]:
         """Tokens of the prompt; where it continues the last reply, that reply's own tokens."""
         vocabulary = target.vocabulary
@@ -304,6 +334,13 @@ class _TensorLines:
             done, _, total = line[1 : line.index("]")].partition("/")
             if done.strip().isdigit() and total.strip().isdigit():
                 self._report(int(done) / int(total))
+
+
+def _without_suppressed(sampling: SamplingSettings, suppressed: tuple[int, ...]) -> SamplingSettings:
+    """The settings with the tokens banned that the model's file says must never be written."""
+    if not suppressed:
+        return sampling
+    return replace(sampling, logit_bias=(*sampling.logit_bias, *((token, -math.inf) for token in suppressed)))
 
 
 def _summary(path: Path, model: LlamaModel) -> ModelSummary:
