@@ -26,7 +26,22 @@ from forespeak.ui.speculation_panel import SpeculationPanel
 from forespeak.ui.theme import LIGHT, style_sheet
 
 BUDGET_MILLISECONDS = 33.0
-_WORDS = " the of a draft model token that writes and then accepts 京都 🍁 square longest side theorem of".split(" ")
+_WORDS = (
+    "the",
+    "of",
+    "a",
+    "draft",
+    "model",
+    "token",
+    "writes",
+    "and",
+    "then",
+    "京都",
+    "🍁",
+    "square",
+    "longest",
+    "side",
+)
 
 
 def pieces(kind: str, randomness: random.Random) -> Iterator[str]:
@@ -113,7 +128,7 @@ class Player(QObject):
     def _frame_done(self) -> None:
         self.frames.append((time.perf_counter() - self._frame_began) * 1e3)
         if not self._flush.isActive():
-            QTimer.singleShot(200, QApplication.instance(), QApplication.quit)
+            QTimer.singleShot(200, self, QApplication.quit)
 
     @Slot()
     def _measure_gap(self) -> None:

@@ -5,6 +5,7 @@ import time
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QScrollArea, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -134,7 +135,7 @@ def test_whoever_scrolled_up_is_left_alone_and_finds_the_way_back(view: Conversa
     stream(view, steps[half:])
     view.finish_message(2, MessageItem(2, Role.ASSISTANT, text_of(steps), tuple(steps)))
     assert bar_of(view)[0] == 40
-    qtbot.mouseClick(jump_button(view), Qt.MouseButton.LeftButton)
+    QTest.mouseClick(jump_button(view), Qt.MouseButton.LeftButton)
     value, maximum = bar_of(view)
     assert value == maximum
     assert not jump_button(view).isVisible()
@@ -165,7 +166,7 @@ def test_a_finished_reply_can_have_another_id(view: ConversationView, qtbot: QtB
     view.finish_message(2, MessageItem(5, Role.ASSISTANT, EXAMPLE_TEXT, example()))
     (again,) = [b for b in view.findChildren(QToolButton) if b.accessibleName() == "Write this reply again"]
     with qtbot.waitSignal(view.regenerateRequested, check_params_cb=lambda message: message == 5):
-        qtbot.mouseClick(again, Qt.MouseButton.LeftButton)
+        QTest.mouseClick(again, Qt.MouseButton.LeftButton)
 
 
 def test_what_belongs_to_no_message_is_ignored(view: ConversationView) -> None:
@@ -183,12 +184,12 @@ def test_the_card_of_a_token_appears_and_goes(view: ConversationView, qtbot: QtB
     assert isinstance(card, TokenCard)
     body.setFocus()
     with qtbot.waitSignal(view.tokenSelected) as blocker:
-        qtbot.keyClick(body, Qt.Key.Key_Right)
+        QTest.keyClick(body, Qt.Key.Key_Right)
     assert isinstance(blocker.args[0], TokenRef)
     assert card.isVisible()
     labels = [label.text() for label in card.findChildren(QLabel)]
     assert "“Hello”" in labels
-    qtbot.keyClick(body, Qt.Key.Key_Escape)
+    QTest.keyClick(body, Qt.Key.Key_Escape)
     assert not card.isVisible()
 
 
@@ -200,7 +201,7 @@ def test_choosing_tokens_brings_them_into_view(view: ConversationView, qtbot: Qt
     (body,) = bodies(view)
     body.setFocus()
     for _ in range(260):
-        qtbot.keyClick(body, Qt.Key.Key_Right)
+        QTest.keyClick(body, Qt.Key.Key_Right)
     assert bar_of(view)[0] > 0
     card = view.findChild(TokenCard)
     assert isinstance(card, TokenCard)

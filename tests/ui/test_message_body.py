@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from forespeak.speculation.trace import Step
 from forespeak.ui.message_body import MessageBody
 from forespeak.ui.provenance import TokenRef
-from forespeak.ui.text_flow import Look
+from forespeak.ui.text_look import Look
 from forespeak.ui.theme import LIGHT
 from ui.replies import EXAMPLE_TEXT, example
 
@@ -55,36 +56,36 @@ def shown(qtbot: QtBot) -> Shown:
 
 
 def test_pointing_at_a_token_tells_about_it_after_a_moment(shown: Shown, qtbot: QtBot) -> None:
-    qtbot.mouseMove(shown.body, shown.centre(1))
+    QTest.mouseMove(shown.body, shown.centre(1))
     assert shown.pointed == []
     qtbot.waitUntil(lambda: bool(shown.pointed))
     assert shown.told == " big"
     there = shown.body.mapFromGlobal(shown.places[-1].center())
     assert (there - shown.centre(1)).manhattanLength() < 4
-    qtbot.mouseMove(shown.body, QPoint(490, shown.body.height() - 2))
+    QTest.mouseMove(shown.body, QPoint(490, shown.body.height() - 2))
     assert shown.told is None
 
 
 def test_arrow_keys_go_from_token_to_token_and_escape_ends_it(shown: Shown, qtbot: QtBot) -> None:
     shown.body.setFocus()
     with qtbot.waitSignal(shown.body.tokenSelected):
-        qtbot.keyClick(shown.body, Qt.Key.Key_Right)
+        QTest.keyClick(shown.body, Qt.Key.Key_Right)
     assert shown.told == "Hello"
     seen = []
     for _ in range(6):
-        qtbot.keyClick(shown.body, Qt.Key.Key_Right)
+        QTest.keyClick(shown.body, Qt.Key.Key_Right)
         seen.append(shown.told)
     assert seen == [" big", " 🍁", " **wor", "ld**", ".\n\n", "End"]
-    qtbot.keyClick(shown.body, Qt.Key.Key_Right)
+    QTest.keyClick(shown.body, Qt.Key.Key_Right)
     assert shown.told == "End", "there is no text behind"
-    qtbot.keyClick(shown.body, Qt.Key.Key_Left)
+    QTest.keyClick(shown.body, Qt.Key.Key_Left)
     assert shown.told == ".\n\n"
-    qtbot.keyClick(shown.body, Qt.Key.Key_Escape)
+    QTest.keyClick(shown.body, Qt.Key.Key_Escape)
     assert shown.told is None
 
 
 def test_a_click_keeps_the_card_until_the_focus_goes(shown: Shown, qtbot: QtBot) -> None:
-    qtbot.mouseClick(shown.body, Qt.MouseButton.LeftButton, pos=shown.centre(3))
+    QTest.mouseClick(shown.body, Qt.MouseButton.LeftButton, pos=shown.centre(3))
     assert shown.told == " **wor"
     shown.body.clearFocus()
     assert shown.told is None
@@ -93,13 +94,13 @@ def test_a_click_keeps_the_card_until_the_focus_goes(shown: Shown, qtbot: QtBot)
 def test_the_chosen_token_has_a_frame(shown: Shown, qtbot: QtBot) -> None:
     before = shown.body.grab().toImage()
     shown.body.setFocus()
-    qtbot.keyClick(shown.body, Qt.Key.Key_Right)
+    QTest.keyClick(shown.body, Qt.Key.Key_Right)
     assert shown.body.grab().toImage() != before
 
 
 def test_text_is_chosen_with_the_mouse_and_copied(shown: Shown, qtbot: QtBot) -> None:
     body = shown.body
-    qtbot.mousePress(body, Qt.MouseButton.LeftButton, pos=QPoint(0, 12))
+    QTest.mousePress(body, Qt.MouseButton.LeftButton, pos=QPoint(0, 12))
     end = QPoint(480, body.height() - 6)
     from PySide6.QtCore import QEvent
     from PySide6.QtGui import QMouseEvent
@@ -114,30 +115,30 @@ def test_text_is_chosen_with_the_mouse_and_copied(shown: Shown, qtbot: QtBot) ->
         Qt.KeyboardModifier.NoModifier,
     )
     QGuiApplication.sendEvent(body, move)
-    qtbot.mouseRelease(body, Qt.MouseButton.LeftButton, pos=end)
-    qtbot.keyClick(body, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    QTest.mouseRelease(body, Qt.MouseButton.LeftButton, pos=end)
+    QTest.keyClick(body, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text() == "Hello big 🍁 world.\n\nEnd"
 
 
 def test_everything_is_chosen_with_the_keyboard(shown: Shown, qtbot: QtBot) -> None:
     shown.body.setFocus()
-    qtbot.keyClick(shown.body, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
-    qtbot.keyClick(shown.body, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(shown.body, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(shown.body, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text() == "Hello big 🍁 world.\n\nEnd"
 
 
 def test_a_double_click_chooses_a_word(shown: Shown, qtbot: QtBot) -> None:
-    qtbot.mouseDClick(shown.body, Qt.MouseButton.LeftButton, pos=shown.centre(1))
-    qtbot.keyClick(shown.body, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    QTest.mouseDClick(shown.body, Qt.MouseButton.LeftButton, pos=shown.centre(1))
+    QTest.keyClick(shown.body, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text() == "big"
 
 
 def test_links_open_only_when_clicked(qtbot: QtBot) -> None:
     shown = Shown(qtbot, "[the link](http://x.y) and text")
-    qtbot.mouseMove(shown.body, QPoint(10, 12))
+    QTest.mouseMove(shown.body, QPoint(10, 12))
     assert shown.links == []
     assert shown.body.cursor().shape() == Qt.CursorShape.PointingHandCursor
-    qtbot.mouseClick(shown.body, Qt.MouseButton.LeftButton, pos=QPoint(10, 12))
+    QTest.mouseClick(shown.body, Qt.MouseButton.LeftButton, pos=QPoint(10, 12))
     assert shown.links == ["http://x.y"]
 
 
@@ -146,7 +147,7 @@ def test_code_is_copied_with_its_button(qtbot: QtBot) -> None:
     (button,) = shown.body.findChildren(QToolButton)
     assert button.accessibleName() == "Copy the code"
     assert shown.body.rect().contains(button.geometry())
-    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == "a = 1\n\nb = 2"
     assert button.text() == "Copied"
     qtbot.waitUntil(lambda: button.text() == "Copy", timeout=3000)
@@ -162,8 +163,8 @@ def test_buttons_go_with_the_code_they_belong_to(qtbot: QtBot) -> None:
 def test_a_reply_without_known_tokens_has_nothing_to_point_at(qtbot: QtBot) -> None:
     shown = Shown(qtbot, EXAMPLE_TEXT, ())
     shown.body.setFocus()
-    qtbot.keyClick(shown.body, Qt.Key.Key_Right)
-    qtbot.mouseClick(shown.body, Qt.MouseButton.LeftButton, pos=QPoint(10, 12))
+    QTest.keyClick(shown.body, Qt.Key.Key_Right)
+    QTest.mouseClick(shown.body, Qt.MouseButton.LeftButton, pos=QPoint(10, 12))
     assert [ref for ref in shown.pointed if ref is not None] == []
 
 

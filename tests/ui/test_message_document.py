@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication
 from forespeak.speculation.trace import Origin, Step, text_of
 from forespeak.ui.block_boxes import CodeBox
 from forespeak.ui.message_document import MessageDocument
-from forespeak.ui.text_flow import Look
+from forespeak.ui.text_look import Look
 from forespeak.ui.theme import DARK, LIGHT
 from ui.replies import EXAMPLE_TEXT, accepted, bonus, corrected, example, plain, step
 from ui.scripted_engine import scripted_steps

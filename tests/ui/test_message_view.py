@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -10,7 +11,7 @@ from forespeak.engines.engine import Role
 from forespeak.speculation.trace import Step
 from forespeak.ui.message_parts import MessageItem, PromptProgressBar
 from forespeak.ui.message_view import MessageView, ReplyView, UserView
-from forespeak.ui.text_flow import Look
+from forespeak.ui.text_look import Look
 from forespeak.ui.theme import DARK, LIGHT
 from ui.replies import EXAMPLE_TEXT, accepted, example, step
 
@@ -46,9 +47,9 @@ def test_ones_own_message_can_be_edited_and_copied(qtbot: QtBot) -> None:
     view = shown(qtbot, UserView, MessageItem(7, Role.USER, "Hello"))
     assert isinstance(view, UserView)
     with qtbot.waitSignal(view.editRequested, check_params_cb=lambda message: message == 7):
-        qtbot.mouseClick(button(view, "Edit this message"), Qt.MouseButton.LeftButton)
+        QTest.mouseClick(button(view, "Edit this message"), Qt.MouseButton.LeftButton)
     with qtbot.waitSignal(view.copyRequested):
-        qtbot.mouseClick(button(view, "Copy this message"), Qt.MouseButton.LeftButton)
+        QTest.mouseClick(button(view, "Copy this message"), Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == "Hello"
 
 
@@ -58,7 +59,7 @@ def test_a_very_long_message_is_folded_until_asked_for(qtbot: QtBot) -> None:
     (more,) = [b for b in view.findChildren(QPushButton) if b.isVisible()]
     assert more.text() == "Show all 25,000 characters"
     with qtbot.waitSignal(view.heightChanged):
-        qtbot.mouseClick(more, Qt.MouseButton.LeftButton)
+        QTest.mouseClick(more, Qt.MouseButton.LeftButton)
     assert view.content_height() > 3 * folded
 
 
@@ -68,10 +69,10 @@ def test_versions_are_numbered_and_can_be_chosen(qtbot: QtBot, kind: type[Messag
     view = shown(qtbot, kind, MessageItem(7, role, "Hello", version=2, versions=3))
     assert "2 / 3" in [label.text() for label in view.findChildren(QLabel)]
     with qtbot.waitSignal(view.versionRequested) as blocker:
-        qtbot.mouseClick(button(view, "Previous version"), Qt.MouseButton.LeftButton)
+        QTest.mouseClick(button(view, "Previous version"), Qt.MouseButton.LeftButton)
     assert blocker.args == [7, 1]
     with qtbot.waitSignal(view.versionRequested) as blocker:
-        qtbot.mouseClick(button(view, "Next version"), Qt.MouseButton.LeftButton)
+        QTest.mouseClick(button(view, "Next version"), Qt.MouseButton.LeftButton)
     assert blocker.args == [7, 3]
 
 
@@ -126,13 +127,13 @@ def test_actions_of_a_reply(qtbot: QtBot) -> None:
     view = shown(qtbot, ReplyView, MessageItem(9, Role.ASSISTANT, EXAMPLE_TEXT, example()))
     assert isinstance(view, ReplyView)
     with qtbot.waitSignal(view.regenerateRequested, check_params_cb=lambda message: message == 9):
-        qtbot.mouseClick(button(view, "Write this reply again"), Qt.MouseButton.LeftButton)
-    qtbot.mouseClick(button(view, "Copy this reply"), Qt.MouseButton.LeftButton)
+        QTest.mouseClick(button(view, "Write this reply again"), Qt.MouseButton.LeftButton)
+    QTest.mouseClick(button(view, "Copy this reply"), Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == EXAMPLE_TEXT
     with qtbot.waitSignal(view.heightChanged):
-        qtbot.mouseClick(button(view, "Show the tokens of the source"), Qt.MouseButton.LeftButton)
+        QTest.mouseClick(button(view, "Show the tokens of the source"), Qt.MouseButton.LeftButton)
     assert view.body.document.raw
-    qtbot.mouseClick(button(view, "Show the rendered text"), Qt.MouseButton.LeftButton)
+    QTest.mouseClick(button(view, "Show the rendered text"), Qt.MouseButton.LeftButton)
     assert not view.body.document.raw
 
 

@@ -8,7 +8,8 @@ from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QApplication
 
 from forespeak.ui.rich_text import RichText, SourceRun, Style, StyleRun
-from forespeak.ui.text_flow import FlowFont, Look, MarkRun, TextFlow
+from forespeak.ui.text_flow import TextFlow
+from forespeak.ui.text_look import FlowFont, Look, MarkRun
 from forespeak.ui.theme import DARK, LIGHT, MarkKind, MarkStyle, ui_font
 
 WORDS = ["word ", "and ", "京都", "🍁", "👩‍👩‍👧", "a", " ", "\n", "longest ", "é", "שלום "]

@@ -11,7 +11,8 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPen
 from forespeak.ui.code_colours import colour_code
 from forespeak.ui.markdown_blocks import Block, CodeBlock, RuleBlock, TableBlock, TextBlock
 from forespeak.ui.rich_text import RichText, SourceRun, Style, StyleRun
-from forespeak.ui.text_flow import FlowFont, Look, MarkRun, TextFlow
+from forespeak.ui.text_flow import TextFlow
+from forespeak.ui.text_look import FlowFont, Look, MarkRun
 from forespeak.ui.theme import CAPTION_PIXELS, REPLY_LINE_HEIGHT, REPLY_PIXELS, Theme, code_font, ui_font
 
 _LIST_INDENT = 26.0

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen, QPo
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from forespeak.speculation.trace import Step
-from forespeak.ui.text_flow import paint_underline
+from forespeak.ui.text_look import paint_underline
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, MarkKind, Theme, mark_kind, ui_font
 
 _SPARK_POINTS = 120

@@ -20,7 +20,8 @@ from forespeak.ui.message_parts import MessageItem, estimated_height
 from forespeak.ui.message_view import BUBBLE_SHARE, MessageView, ReplyView, UserView
 from forespeak.ui.provenance import TokenRef
 from forespeak.ui.rich_text import RichText, Style, StyleRun
-from forespeak.ui.text_flow import Look, TextFlow
+from forespeak.ui.text_flow import TextFlow
+from forespeak.ui.text_look import Look
 from forespeak.ui.theme import LIGHT, REPLY_WIDTH, MarkStyle, Theme
 from forespeak.ui.token_card import TokenCard
 

@@ -21,7 +21,7 @@ from forespeak.ui.block_boxes import CodeBox
 from forespeak.ui.icons import icon
 from forespeak.ui.message_document import MessageDocument, Place
 from forespeak.ui.provenance import TokenRef
-from forespeak.ui.text_flow import Look
+from forespeak.ui.text_look import Look
 
 _HOVER_MILLISECONDS = 220
 _COPIED_MILLISECONDS = 1500

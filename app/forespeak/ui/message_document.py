@@ -14,15 +14,14 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPainter
 
 from forespeak.speculation.trace import Step
-from forespeak.ui.block_boxes import Box, CodeBox, TextBox, boxes_of, raw_boxes
-from forespeak.ui.markdown_blocks import CodeBlock, TextBlock, parse
+from forespeak.ui.block_boxes import Box, CodeBox, boxes_of, raw_boxes
+from forespeak.ui.markdown_blocks import parse
+from forespeak.ui.open_section import PARAGRAPH_GAP, OpenSection
 from forespeak.ui.provenance import Provenance, TokenRef
-from forespeak.ui.rich_text import RichText, SourceRun
-from forespeak.ui.sections import FENCE, SectionSplitter, reads_as_written
-from forespeak.ui.text_flow import Look, TextFlow
+from forespeak.ui.sections import SectionSplitter, reads_as_written
+from forespeak.ui.text_flow import TextFlow
+from forespeak.ui.text_look import Look
 from forespeak.ui.theme import REPLY_LINE_HEIGHT, REPLY_PIXELS
-
-_PARAGRAPH_GAP = 12.0
 
 
 @dataclass(slots=True, eq=False)
@@ -58,9 +57,8 @@ class MessageDocument:
         self._splitter = SectionSplitter()
         self._sections: list[_Section] = []
         self._tops: list[float] = []
-        self._tail: _Section | None = None
-        self._tail_flow: TextFlow | None = None
-        self._tail_at = 0
+        self._open: OpenSection | None = None
+        """Grows as the last section, while a reply is being generated."""
         self._width = 0.0
         self._look: Look | None = None
         self._average_width = 7.6
@@ -77,8 +75,9 @@ class MessageDocument:
             self._raw = raw
             for section in self._sections:
                 section.boxes, section.laid_out, section.estimated = None, False, False
-            if self._tail is not None:
-                self._open_tail(self._tail.start)
+            if self._open is not None:
+                self._sections.pop()
+                self._begin_section(self._open.start)
             self._place_all()
 
     def set_text(self, text: str, steps: Sequence[Step]) -> None:
@@ -91,117 +90,62 @@ class MessageDocument:
         self._sections = [_Section(start, end) for start, end in self._splitter.advance(text)]
         if self._splitter.start < len(text):
             self._sections.append(_Section(self._splitter.start, len(text)))
-        self._tail = self._tail_flow = None
+        self._open = None
         self._place_all()
 
     def begin(self, text: str, steps: Sequence[Step]) -> None:
         """A reply that is being generated, as far as it has come."""
         self.set_text(text, steps)
-        self._open_end()
-
-    def _open_end(self) -> None:
-        """The last section goes on."""
-        if self._tail is None:
-            if self._sections and self._sections[-1].start == self._splitter.start:
-                self._sections.pop()
-            self._open_tail(self._splitter.start)
+        self._go_on()
 
     def append(self, steps: Sequence[Step]) -> None:
         """More tokens at the end. They stay without marks where those before are not known."""
-        self._open_end()
+        self._go_on()
         known = self.provenance.length == len(self.text)
         self.text += (self.provenance if known else Provenance()).add(steps)
         for start, end in self._splitter.advance(self.text):
             section = _Section(start, end)
-            if self._tail is not None:
+            if self._open is not None:
                 self._sections.pop()
-                if not self._raw and len(self._tail.boxes or ()) == 1 and reads_as_written(self.text[start:end]):
-                    # The same text again: only what came with this batch is missing.
-                    section.boxes = self._finish_paragraph(end)
+                if not self._raw and reads_as_written(self.text[start:end]):
+                    section.boxes = self._open.as_paragraph(self.text, end)
+                self._open = None
             self._sections.append(section)
-            self._tail = None
-        if self._tail is None:
-            self._open_tail(self._splitter.start)
+        if self._open is None:
+            self._begin_section(self._splitter.start)
         else:
-            self._grow_tail()
-        if self._tail is not None and self._look is not None and self._width > 0:
-            self._lay_out(self._tail, first=len(self._sections) == 1)
+            self._grow()
         self._place_all()
 
     def finish(self) -> None:
         """No more tokens come: what was the open section is rendered too."""
-        if self._tail is not None:
-            self._tail.end = len(self.text)
-            if self._raw or not reads_as_written(self.text[self._tail.start :]):
-                self._tail.boxes, self._tail.laid_out, self._tail.estimated = None, False, True
-            self._tail = self._tail_flow = None
+        if self._open is not None:
+            last = self._sections[-1]
+            if self._raw or not reads_as_written(self.text[last.start :]):
+                # Its height is the best estimate there is.
+                last.boxes, last.laid_out, last.estimated = None, False, True
+            self._open = None
             self._place_all()
 
-    def _finish_paragraph(self, end: int) -> list[Box] | None:
-        assert self._tail is not None
-        stop = len(self.text[:end].rstrip())
-        if self._tail_flow is not None and stop > self._tail_at:
-            self._extend(self._tail_flow, self._tail_at, stop)
-        return self._tail.boxes if self._tail_flow is not None else None
+    def _go_on(self) -> None:
+        """The last section is open again."""
+        if self._open is None:
+            if self._sections and self._sections[-1].start == self._splitter.start:
+                self._sections.pop()
+            self._begin_section(self._splitter.start)
 
-    def _open_tail(self, start: int) -> None:
-        if self._tail is None:
-            self._tail = _Section(start, len(self.text))
-            self._sections.append(self._tail)
-        self._tail.boxes, self._tail_flow, self._tail_at = [], None, start
-        self._grow_tail()
+    def _begin_section(self, start: int) -> None:
+        self._open = OpenSection(start, self.provenance.marks, raw=self._raw)
+        self._sections.append(_Section(start, len(self.text), boxes=self._open.boxes))
+        self._grow()
 
-    def _grow_tail(self) -> None:
-        """Bring the text since `_tail_at` into the open section, a line of the source at a time."""
-        tail = self._tail
-        if tail is None or tail.boxes is None:
-            return
-        tail.end, tail.laid_out = len(self.text), False
-        while self._tail_at < len(self.text):
-            at = self._tail_at
-            if self._splitter.in_fence and not self._raw and self._grow_code(tail.boxes):
-                return
-            end = self.text.find("\n", at)
-            stop = end if end >= 0 else len(self.text)
-            if stop > at:
-                if self._tail_flow is None:
-                    gap = 0.0 if tail.boxes else _PARAGRAPH_GAP
-                    box = TextBox(TextBlock(RichText("")), self.provenance.marks, gap=gap)
-                    tail.boxes.append(box)
-                    self._tail_flow = box.flow
-                self._extend(self._tail_flow, at, stop)
-            self._tail_at = stop
-            if end >= 0:
-                self._tail_at, self._tail_flow = end + 1, None
-
-    def _grow_code(self, boxes: list[Box]) -> bool:
-        """Put the rest of the text on a card of code, once the line that opens it is reached; False before."""
-        if not (boxes and isinstance(boxes[-1], CodeBox)):
-            line = self.text.rfind("\n", 0, self._tail_at) + 1
-            end = self.text.find("\n", line)
-            opening = FENCE.match(self.text[line:end].rstrip("\r"))
-            if opening is None:
-                return False
-            if self._tail_flow is not None:
-                # The beginning of the line looked like text.
-                boxes.pop()
-            words = opening.group(2).split()
-            card = CodeBox(CodeBlock(RichText(""), words[0] if words else ""), self.provenance.marks, coloured=False)
-            boxes.append(card)
-            self._tail_flow, self._tail_at = card.flow, end + 1
-        stop = len(self.text)
-        last = max(self.text.rfind("\n", 0, stop) + 1, self._tail_at)
-        if set(self.text[last:].strip()) in ({"`"}, {"~"}):
-            # Perhaps the closing fence, still on its way.
-            stop = last
-        if stop > self._tail_at and self._tail_flow is not None:
-            self._extend(self._tail_flow, self._tail_at, stop)
-            self._tail_at = stop
-        return True
-
-    def _extend(self, flow: TextFlow, start: int, end: int) -> None:
-        source = SourceRun(len(flow.text), start, end - start)
-        flow.append(self.text[start:end], [source], self.provenance.marks([source]))
+    def _grow(self) -> None:
+        if self._open is not None:
+            self._open.grow(self.text, in_fence=self._splitter.in_fence)
+            last = self._sections[-1]
+            last.end, last.laid_out = len(self.text), False
+            if self._look is not None and self._width > 0:
+                self._lay_out(last, first=len(self._sections) == 1)
 
     # Layout
 
@@ -233,7 +177,7 @@ class MessageDocument:
                 text = self.text[section.start : section.end]
                 wide = len(text) * self._average_width / max(self._width, 60.0)
                 # Whole pixels, as the laid-out heights are: places above the view then shift exactly.
-                section.height = float(round((wide + text.count("\n") * 0.7) * line_height + _PARAGRAPH_GAP))
+                section.height = float(round((wide + text.count("\n") * 0.7) * line_height + PARAGRAPH_GAP))
                 section.estimated = True
             top += section.height
         self._tops = [section.top for section in self._sections]
@@ -256,7 +200,9 @@ class MessageDocument:
                 self._lay_out(section, first=at == 0)
                 if section.height != before:
                     first_changed = at if first_changed is None else first_changed
-                    if y + before <= top or (y < top and section is not self._tail):
+                    if y + before <= top or (
+                        y < top and not (self._open is not None and at == len(self._sections) - 1)
+                    ):
                         grown += section.height - before
             y += section.height
             at += 1

@@ -12,7 +12,8 @@ from forespeak.speculation.trace import Step
 from forespeak.ui.message_body import MessageBody
 from forespeak.ui.message_parts import MessageItem, PromptProgressBar, QuietButton, ReplyFooter
 from forespeak.ui.rich_text import RichText
-from forespeak.ui.text_flow import FlowFont, Look, TextFlow
+from forespeak.ui.text_flow import TextFlow
+from forespeak.ui.text_look import FlowFont, Look
 from forespeak.ui.theme import REPLY_WIDTH, TEXT_PIXELS, ui_font
 
 BUBBLE_SHARE = 0.62

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from forespeak.speculation.trace import Step, Token
 from forespeak.ui.rich_text import SourceRun
-from forespeak.ui.text_flow import MarkRun
+from forespeak.ui.text_look import MarkRun
 from forespeak.ui.theme import MarkKind, mark_kind
 
 

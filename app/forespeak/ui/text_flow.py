@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,49 +16,21 @@ from typing import Any
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QColor,
-    QFont,
     QFontMetricsF,
     QPainter,
-    QPen,
     QTextCharFormat,
     QTextLayout,
     QTextLine,
     QTextOption,
 )
 
-from forespeak.ui.rich_text import RichText, SourceRun, Style, StyleRun
-from forespeak.ui.theme import MarkKind, MarkStyle, Theme, code_font
+from forespeak.ui.rich_text import RichText, SourceRun, Style
+from forespeak.ui.text_look import FlowFont, Look, MarkRun, char_format, paint_underline
+from forespeak.ui.theme import MarkKind, MarkStyle, Theme
 
 _CHUNK = 1500
 _LINE_SEPARATOR = "\u2028"
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What decides how a text is painted."""
-
-    theme: Theme
-    marks: MarkStyle = MarkStyle.STRONG
-
-
-@dataclass(frozen=True, slots=True)
-class MarkRun:
-    """Characters `start` to `end` (exclusive) were chosen so."""
-
-    start: int
-    end: int
-    kind: MarkKind
-
-
-@dataclass(frozen=True, slots=True)
-class FlowFont:
-    """`line_height` is a multiple of the font's pixel size."""
-
-    font: QFont
-    line_height: float
-    colour: str = "ink"
-    """A field of Theme."""
 
 
 @dataclass(slots=True)
@@ -120,7 +92,7 @@ class TextFlow:
         self._width = width
         if theme is not self._formats_of:
             self._formats_of = theme
-            self._format_ranges = [(s.start, s.start + s.length, _format(s, theme)) for s in self._styles]
+            self._format_ranges = [(s.start, s.start + s.length, char_format(s, theme)) for s in self._styles]
         self._lines.clear()
         self._continue()
 
@@ -402,50 +374,3 @@ def _direction(text: str) -> Qt.LayoutDirection | None:
 def _x(line: QTextLine, units: int, edge: QTextLine.Edge = QTextLine.Edge.Leading) -> float:
     found: Any = line.cursorToX(units, edge)
     return float(found[0])
-
-
-def _format(run: StyleRun, theme: Theme) -> QTextCharFormat:
-    text = QTextCharFormat()
-    if run.style & Style.CODE:
-        text.setFont(code_font(), QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesSpecifiedOnly)
-    if run.style & Style.BOLD:
-        text.setFontWeight(QFont.Weight.DemiBold)
-    if run.style & Style.ITALIC:
-        text.setFontItalic(True)
-    if run.style & Style.STRUCK:
-        text.setFontStrikeOut(True)
-    if run.style & Style.MUTED:
-        text.setForeground(QColor(theme.muted))
-    if run.style & Style.LINK:
-        text.setForeground(QColor(theme.accent))
-        text.setFontUnderline(True)
-    if run.colour is not None:
-        text.setForeground(QColor(getattr(theme, run.colour)))
-    return text
-
-
-def paint_underline(painter: QPainter, rect: QRectF, kind: MarkKind, colour: str) -> None:
-    """The line at the bottom of a mark: solid, dotted or dashed by kind; through the middle for a rejected one."""
-    pen = QPen(QColor(colour), 2.0)
-    y = rect.bottom() - 1
-    left, right = rect.left(), rect.right()
-    if kind is MarkKind.REJECTED:
-        pen.setWidthF(1.4)
-        y = rect.center().y() + 1
-    elif kind.pen_style is Qt.PenStyle.DotLine:
-        pen.setDashPattern([0.05, 1.75])
-        pen.setCapStyle(Qt.PenCapStyle.RoundCap)
-        left, right = left + 1.5, right - 1
-    elif kind.pen_style is Qt.PenStyle.DashLine:
-        pen.setDashPattern([2.5, 1.5])
-        pen.setCapStyle(Qt.PenCapStyle.FlatCap)
-    else:
-        pen.setCapStyle(Qt.PenCapStyle.FlatCap)
-        left, right = left + 0.5, right - 0.5
-    painter.setPen(pen)
-    painter.drawLine(QPointF(left, y), QPointF(right, y))
-
-
-def first_at(starts: Sequence[float], value: float) -> int:
-    """The index of the last start that is not behind `value`, 0 at least."""
-    return max(bisect_left(starts, value + 1e-9) - 1, 0)

@@ -1,0 +1,81 @@
+"""How text looks: its font, its styles, the marks under it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QPen, QTextCharFormat
+
+from forespeak.ui.rich_text import Style, StyleRun
+from forespeak.ui.theme import MarkKind, MarkStyle, Theme, code_font
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What decides how a text is painted."""
+
+    theme: Theme
+    marks: MarkStyle = MarkStyle.STRONG
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRun:
+    """Characters `start` to `end` (exclusive) were chosen so."""
+
+    start: int
+    end: int
+    kind: MarkKind
+
+
+@dataclass(frozen=True, slots=True)
+class FlowFont:
+    """`line_height` is a multiple of the font's pixel size."""
+
+    font: QFont
+    line_height: float
+    colour: str = "ink"
+    """A field of Theme."""
+
+
+def char_format(run: StyleRun, theme: Theme) -> QTextCharFormat:
+    """The format of a run of text, apart from its marks."""
+    text = QTextCharFormat()
+    if run.style & Style.CODE:
+        text.setFont(code_font(), QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesSpecifiedOnly)
+    if run.style & Style.BOLD:
+        text.setFontWeight(QFont.Weight.DemiBold)
+    if run.style & Style.ITALIC:
+        text.setFontItalic(True)
+    if run.style & Style.STRUCK:
+        text.setFontStrikeOut(True)
+    if run.style & Style.MUTED:
+        text.setForeground(QColor(theme.muted))
+    if run.style & Style.LINK:
+        text.setForeground(QColor(theme.accent))
+        text.setFontUnderline(True)
+    if run.colour is not None:
+        text.setForeground(QColor(getattr(theme, run.colour)))
+    return text
+
+
+def paint_underline(painter: QPainter, rect: QRectF, kind: MarkKind, colour: str) -> None:
+    """The line at the bottom of a mark: solid, dotted or dashed by kind; through the middle for a rejected one."""
+    pen = QPen(QColor(colour), 2.0)
+    y = rect.bottom() - 1
+    left, right = rect.left(), rect.right()
+    if kind is MarkKind.REJECTED:
+        pen.setWidthF(1.4)
+        y = rect.center().y() + 1
+    elif kind.pen_style is Qt.PenStyle.DotLine:
+        pen.setDashPattern([0.05, 1.75])
+        pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+        left, right = left + 1.5, right - 1
+    elif kind.pen_style is Qt.PenStyle.DashLine:
+        pen.setDashPattern([2.5, 1.5])
+        pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+    else:
+        pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+        left, right = left + 0.5, right - 0.5
+    painter.setPen(pen)
+    painter.drawLine(QPointF(left, y), QPointF(right, y))
