@@ -70,7 +70,7 @@ class FakeModels:
         target, draft = self.folder / "starter-f32.gguf", self.folder / "starter-q4.gguf"
         done = self.unpacked or target.exists()
         conversion = None if done else ConversionRequest(draft, target)
-        return Starter("Small starter pair", target, draft, conversion, "540 MB")
+        return Starter("Small starter pair", target, draft, "Small · F32", "Small · Q4_1", conversion, "540 MB")
 
     def name(self, path: Path) -> str:
         if path.suffix != ".gguf":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -86,9 +87,11 @@ def _writing_keys() -> list[tuple[str, str]]:
     def tr(words: str) -> str:
         return QCoreApplication.translate("ShortcutsDialog", words)
 
+    # The key is labelled so; only macOS has a sign for it.
+    enter = "Return" if sys.platform == "darwin" else "Enter"
     native = QKeySequence.SequenceFormat.NativeText
     return [
-        (tr("Send the message"), QKeySequence(Qt.Key.Key_Return).toString(native)),
-        (tr("Break the line"), QKeySequence("Shift+Return").toString(native)),
+        (tr("Send the message"), QKeySequence(enter).toString(native)),
+        (tr("Break the line"), QKeySequence(f"Shift+{enter}").toString(native)),
         (tr("Edit the last message, from an empty box"), QKeySequence(Qt.Key.Key_Up).toString(native)),
     ]

@@ -27,7 +27,7 @@ def ui_problem() -> UserFacingError | None:
 
 def run_window(argv: Sequence[str] | None = None) -> int:
     """Show the window until it is closed. Returns the exit code: 2 if the chats cannot be opened."""
-    from PySide6.QtCore import QTimer
+    from PySide6.QtCore import Qt, QTimer
 
     from forespeak.models.folders import folders
     from forespeak.ui.crash_guard import CrashGuard
@@ -40,6 +40,8 @@ def run_window(argv: Sequence[str] | None = None) -> int:
     preferences_file = PreferencesFile(where.config / "preferences.json")
     preferences = preferences_file.read()
     window, appearance = make_window(application, preferences)
+    # Qt quits with the last window, and a tool tip or a menu may happen to be one.
+    window.closing.connect(application.quit, Qt.ConnectionType.QueuedConnection)
     window.show()
     # Everything that reads the disk or takes long to import waits until the window is up.
     QTimer.singleShot(0, lambda: _begin(application, window, appearance, preferences_file, where))

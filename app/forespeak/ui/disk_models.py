@@ -7,11 +7,14 @@ from pathlib import Path
 
 from forespeak.engines.engine import ConversionRequest
 from forespeak.errors import UserFacingError
+from forespeak.models.gguf import GgufHeader
 from forespeak.models.sizes import size_words
 from forespeak.models.starter import STARTER_NAME, StarterStatus, check_starter, starter_draft_path
 from forespeak.models.vocabulary import cached_header
 from forespeak.pairing.compatibility import Verdict, VerdictKind, compatibility
 from forespeak.ui.pair_controller import Fit, Starter
+
+STARTER_MODEL = "SmolLM2 135M Instruct"
 
 
 class DiskModels:
@@ -28,7 +31,17 @@ class DiskModels:
         conversion = None
         if state.status is StarterStatus.MUST_BE_UNPACKED:
             conversion = ConversionRequest(state.draft, state.target)
-        return Starter(STARTER_NAME, state.target, state.draft, conversion, size_words(state.bytes_needed))
+        header = cached_header(state.draft)
+        return Starter(
+            STARTER_NAME,
+            state.target,
+            state.draft,
+            # The header's own name is that of a training run.
+            target_name=f"{STARTER_MODEL} · F32",
+            draft_name=" · ".join(part for part in (STARTER_MODEL, header.quantisation) if part),
+            conversion=conversion,
+            size=size_words(state.bytes_needed),
+        )
 
     def name(self, path: Path) -> str:
         header = cached_header(path)
@@ -38,11 +51,15 @@ class DiskModels:
             raise UserFacingError(
                 f"“{path.name}” cannot be used as a model.", verdict.reason, "Choose another GGUF file."
             )
-        return " · ".join(part for part in (header.name, header.quantisation) if part)
+        return _name_of(header)
 
     def fit(self, target: Path, draft: Path) -> Fit:
         verdict = self._judge(target, draft)
         return Fit(verdict.usable, short_words(verdict), verdict.reason)
+
+
+def _name_of(header: GgufHeader) -> str:
+    return " · ".join(part for part in (header.name, header.quantisation) if part)
 
 
 def short_words(verdict: Verdict) -> str:

@@ -105,7 +105,7 @@ class Chip(QPushButton):
     def _cut(self) -> None:
         room = self.width() - 26
         for label, words in zip((self._caption, self._value), self._words, strict=True):
-            label.setText(label.fontMetrics().elidedText(words, Qt.TextElideMode.ElideMiddle, max(0, room)))
+            label.setText(label.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, max(0, room)))
 
 
 class ModelChip(Chip):
@@ -123,6 +123,7 @@ class ModelChip(Chip):
         self._current: Path | None = None
         self._lookup = False
         self._menu = QMenu(self)
+        self._menu.setToolTipsVisible(True)
         self._menu.aboutToShow.connect(self.fill_menu)
         self.setMenu(self._menu)
 
@@ -219,8 +220,10 @@ class SpeculationSwitch(QWidget):
         self._actions[Source.DRAFT_MODEL].setToolTip(problem or "")
         self._show()
 
-    def set_narrow(self, narrow: bool) -> None:
-        self._label.setVisible(not narrow)
+    def set_parts(self, *, label: bool, source: bool) -> None:
+        """What there is room for beside the switch."""
+        self._label.setVisible(label)
+        self.source_button.setVisible(source)
 
     def _pick(self, source: Source) -> Callable[[], None]:
         def pick() -> None:

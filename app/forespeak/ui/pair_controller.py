@@ -47,6 +47,8 @@ class Starter:
     name: str
     target: Path
     draft: Path
+    target_name: str
+    draft_name: str
     conversion: ConversionRequest | None
     size: str
     """What unpacking takes on disk, in words."""
@@ -207,8 +209,8 @@ class PairController(QObject):
     def _starter_found(self, starter: Starter | None) -> None:
         self._starter = starter
         if starter is not None:
-            self._names[starter.target] = starter.name
-            self._names[starter.draft] = self._names.get(starter.draft, f"{starter.name} (draft)")
+            self._names[starter.target] = starter.target_name
+            self._names[starter.draft] = starter.draft_name
         if self._preferences.target is not None:
             self._begin()
         else:

@@ -16,7 +16,7 @@ from forespeak.chats.records import Chat, MessageState
 from forespeak.chats.store import ChatStore
 from forespeak.engines.engine import Died, EngineClient, EngineEvent, Failed
 from forespeak.errors import UserFacingError
-from forespeak.speculation.trace import Source
+from forespeak.speculation.trace import Source, SpeculationState
 from forespeak.ui.background import Worker
 from forespeak.ui.chat_controller import ChatController
 from forespeak.ui.chat_list import ChatEntry
@@ -30,7 +30,7 @@ from forespeak.ui.pair_controller import Models, PairController, PairState
 from forespeak.ui.pair_view import show_card
 from forespeak.ui.preferences import Preferences, PreferencesFile
 from forespeak.ui.reply_controller import ReplyController
-from forespeak.ui.settings_dialog import SettingsDialog
+from forespeak.ui.settings_dialog import SAMPLING_PAGE, SettingsDialog
 
 CLOSE_SECONDS = 1.6
 """What saving may take when the window closes; it must be gone within two seconds."""
@@ -59,6 +59,8 @@ class Session(QObject):
         self._unsent: dict[int | None, str] = {}
         """Texts begun in other chats, by chat."""
         self._banner_problem: Problem | None = None
+        self._last_refusal = ""
+        self._context_used: int | None = None
         self._settings: SettingsDialog | None = None
         self.chat_worker = Worker("chats", self)
         self.file_worker = Worker("files", self)
@@ -203,7 +205,7 @@ class Session(QObject):
 
     @Slot()
     def _open_sampling(self) -> None:
-        self._open_settings_at(1)
+        self._open_settings_at(SAMPLING_PAGE)
 
     def _open_settings_at(self, page: int) -> None:
         if self._settings is None:
@@ -289,6 +291,8 @@ class Session(QObject):
         sampling = self.preferences.sampling
         composer.set_settings_summary(self.tr("T {value:g}").format(value=sampling.temperature))
         self._show_context(self._context_used)
+        if not self.chats.busy:
+            self.window.panel.set_state(self._speculation_ahead())
         fit = status.fit
         if fit is not None and not fit.fits and fit.full != self._last_refusal:
             self._last_refusal = fit.full
@@ -296,8 +300,17 @@ class Session(QObject):
                 UserFacingError("This draft cannot serve the target.", fit.full, "The target answers without it.")
             )
 
-    _last_refusal = ""
-    _context_used: int | None = None
+    def _speculation_ahead(self) -> SpeculationState | None:
+        """What the next message has to expect, as far as that is known before it is sent."""
+        preferences = self.preferences
+        if not preferences.speculate:
+            return SpeculationState(False, self.tr("Speculation is switched off."))
+        if preferences.source is Source.DRAFT_MODEL:
+            if preferences.draft is None and preferences.target is not None:
+                return SpeculationState(False, self.tr("No draft is chosen."))
+            if self.pair.status.draft_problem is not None:
+                return SpeculationState(False, self.pair.status.draft_problem)
+        return None
 
     @Slot()
     def _card_primary(self) -> None:

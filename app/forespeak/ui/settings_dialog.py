@@ -8,6 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
+    QAbstractSpinBox,
     QCheckBox,
     QComboBox,
     QDialog,
@@ -30,6 +31,10 @@ from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.verify import Rule
 from forespeak.ui.preferences import LONGEST_DRAFT, Appearance, Preferences
 from forespeak.ui.theme import MarkStyle
+
+
+SAMPLING_PAGE = 1
+"""The number of its tab."""
 
 
 class SettingsDialog(QDialog):
@@ -60,7 +65,13 @@ class SettingsDialog(QDialog):
         layout.addWidget(self.tabs, 1)
         layout.addWidget(buttons)
         self.resize(560, 620)
+        self.tabs.currentChanged.connect(self._page_changed)
+        self._page_changed(0)
         self.set_preferences(preferences)
+
+    @Slot(int)
+    def _page_changed(self, page: int) -> None:
+        self.reset.setVisible(page == SAMPLING_PAGE)
 
     def set_preferences(self, preferences: Preferences) -> None:
         """Show these, without telling anyone."""
@@ -121,6 +132,7 @@ class SettingsDialog(QDialog):
 
         def number(name: str, words: str, why: str, low: float, high: float, step: float) -> None:
             box = QDoubleSpinBox()
+            _indent(box)
             box.setDecimals(2)
             box.setRange(low, high)
             box.setSingleStep(step)
@@ -305,11 +317,17 @@ def _context(value: int) -> int | None:
 
 def _spin(low: int, high: int, changed: Callable[[], None]) -> QSpinBox:
     box = QSpinBox()
+    _indent(box)
     box.setRange(low, high)
     box.setGroupSeparatorShown(True)
     box.setKeyboardTracking(False)
     box.valueChanged.connect(changed)
     return box
+
+
+def _indent(box: QAbstractSpinBox) -> None:
+    # Style sheets cannot: a spin box with buttons of their own ignores its padding.
+    box.lineEdit().setTextMargins(8, 0, 0, 0)
 
 
 def _page() -> tuple[QWidget, QFormLayout]:

@@ -16,8 +16,10 @@ from forespeak.ui.pair_controller import PairState, PairStatus
 from forespeak.ui.preferences import Preferences
 from forespeak.ui.theme import Theme
 
-WITH_MEMORY = 1080
-WITH_BRAND = 860
+WITH_MEMORY = 1120
+WITH_BRAND = 1000
+WITH_PLUS = 700
+WITH_SOURCE = 580
 """Window widths from which these parts are shown, in pixels."""
 
 
@@ -71,7 +73,7 @@ class TopBar(QFrame):
         row.addWidget(self.plus)
         row.addWidget(self.draft, 3)
         row.addWidget(self.memory, 2)
-        row.addStretch(1)
+        row.addStretch(0)
         row.addWidget(self.speculation)
         row.addWidget(self.panel_button)
         row.addWidget(self.more_button)
@@ -87,10 +89,10 @@ class TopBar(QFrame):
     def set_window_width(self, width: int, sidebar_width: int) -> None:
         """Leave out what matters least, so that the pair stays readable."""
         self._brand_box.setVisible(width >= WITH_BRAND)
-        self._brand_box.setFixedWidth(max(120, sidebar_width - 42))
+        self._brand_box.setFixedWidth(max(124, sidebar_width - 42))
         self.memory.setVisible(width >= WITH_MEMORY and bool(self.memory.words()[1]))
-        self.speculation.set_narrow(width < WITH_BRAND)
-        self.plus.setVisible(width >= WITH_BRAND)
+        self.speculation.set_parts(label=width >= WITH_BRAND, source=width >= WITH_SOURCE)
+        self.plus.setVisible(width >= WITH_PLUS)
 
     def set_memory(self, used: int, total: int) -> None:
         """Bytes of the app with its engine, and of the machine."""
