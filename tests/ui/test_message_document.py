@@ -86,6 +86,17 @@ def test_all_tokens_are_on_the_screen_while_they_stream(qapp: QApplication) -> N
         assert shown(made) == so_far
 
 
+@pytest.mark.parametrize("text", [" A space first, then plain words.", "Plain words.\n\n And a space later.\n\nEnd"])
+def test_plain_paragraphs_are_kept_and_look_as_if_rendered(qapp: QApplication, text: str) -> None:
+    steps = scripted_steps(text)
+    streamed = document()
+    for one in steps:
+        streamed.append([one])
+    streamed.finish()
+    streamed.ensure(0, 1e9)
+    assert picture(streamed) == picture(finished(text, steps))
+
+
 def test_a_token_is_found_where_it_is_painted(qapp: QApplication) -> None:
     made = finished(EXAMPLE_TEXT, example())
     found = set()

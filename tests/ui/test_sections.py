@@ -63,6 +63,7 @@ def test_sections_add_up_and_do_not_depend_on_how_the_text_arrives(text: str, si
 
 def test_plain_paragraphs_read_as_written() -> None:
     assert reads_as_written("Just words, and more: 3.5 of them.\n\n")
+    assert reads_as_written(" A space before.")
     for section in (
         "a *b*",
         "# a",
@@ -70,7 +71,8 @@ def test_plain_paragraphs_read_as_written() -> None:
         "1. a",
         "a\nb",
         "a `b`",
-        " a",
+        "    a",
+        " # a",
         "",
         "\n",
         "a  ",

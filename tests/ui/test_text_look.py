@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QFont, QImage, QPainter
@@ -33,7 +35,7 @@ def drawn(kind: MarkKind) -> list[bool]:
 )
 def test_lines_are_solid_dashed_or_dotted(qapp: QApplication, kind: MarkKind, gaps: int) -> None:
     ink = drawn(kind)[4:56]
-    starts = sum(not here and before for before, here in zip(ink, ink[1:], strict=False))
+    starts = sum(not here and before for before, here in pairwise(ink))
     assert starts >= gaps
     assert gaps or starts == 0
 

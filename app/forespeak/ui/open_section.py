@@ -29,6 +29,10 @@ class OpenSection:
         while self._at < len(text):
             if in_fence and not self._raw and self._grow_code(text):
                 return
+            if not self.boxes and not self._raw and text[self._at] == " " and self._at - self.start < 3:
+                # Markdown drops the spaces that a paragraph begins with.
+                self._at += 1
+                continue
             end = text.find("\n", self._at)
             stop = end if end >= 0 else len(text)
             if stop > self._at:
@@ -53,7 +57,7 @@ class OpenSection:
         if not (self.boxes and isinstance(self.boxes[-1], CodeBox)):
             line = text.rfind("\n", 0, self._at) + 1
             end = text.find("\n", line)
-            opening = FENCE.match(text[line:end].rstrip("\r"))
+            opening = FENCE.match(text[line:end].rstrip("\r")) if end >= 0 else None
             if opening is None:
                 return False
             if self._flow is not None:

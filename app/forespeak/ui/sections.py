@@ -8,7 +8,7 @@ from collections.abc import Iterator
 _LIMIT = 5000
 """Characters after which a section without blank lines ends at the next line."""
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)$")
-_MARKUP = re.compile(r"[*_`\[\]<>&\\~|\n\r\t]|^[ \t]|^(#|[-+=]|\d+[.)])|  $")
+_MARKUP = re.compile(r"[*_`\[\]<>&\\~|\n\r\t]|^ {4}|^ {0,3}(#|[-+=]|\d+[.)])|  $")
 
 
 def reads_as_written(section: str) -> bool:
