@@ -14,7 +14,7 @@ from forespeak.speculation import decode
 from forespeak.speculation.decode import DecodeSettings
 from forespeak.speculation.draft import DraftSource
 from forespeak.speculation.draft_model import DraftModel
-from forespeak.speculation.ngram import PromptLookup
+from forespeak.speculation.ngram import PromptLookup, PromptLookupSettings
 from forespeak.speculation.sampling import Sampler, SamplingSettings
 from forespeak.speculation.trace import (
     FinishReason,
@@ -77,7 +77,7 @@ def make_source(name: str, scores: Scores, seed: int, rule: Rule = Rule.COUPLED)
     if name == "none":
         return None
     if name == "lookup":
-        return PromptLookup(2, 1)
+        return PromptLookup(PromptLookupSettings(2, 1))
     size = {"smaller vocabulary": SIZE - 2, "padded vocabulary": SIZE + 3}.get(name, SIZE)
     drafts: dict[str, Scores] = {
         "itself": scores,

@@ -14,7 +14,7 @@ from forespeak.speculation.controller import FixedDraftLength
 from forespeak.speculation.decode import DecodeSettings, Event, Finished, PromptProgress, generate
 from forespeak.speculation.draft import DraftSource, Evaluation
 from forespeak.speculation.draft_model import DraftModel
-from forespeak.speculation.ngram import PromptLookup
+from forespeak.speculation.ngram import PromptLookup, PromptLookupSettings
 from forespeak.speculation.sampling import Sampler, SamplingSettings
 from forespeak.speculation.trace import FinishReason, Step
 from forespeak.speculation.verify import Rule
@@ -270,7 +270,7 @@ def test_every_limit_holds_and_changes_no_word(
     draft = ScriptedModel(GOOD, letters(SIZE), context_length=draft_context, batch_limit=draft_batch, output_limit=1)
     sources: dict[str, DraftSource] = {
         "draft model": drafting(draft, rule),
-        "lookup": PromptLookup(2, 1),
+        "lookup": PromptLookup(PromptLookupSettings(2, 1)),
         "oracle": ScriptedSource([*PROMPT, *EXPECTED]),
     }
     events = list(run(target, sources[source], count=count, length=length, rule=rule))

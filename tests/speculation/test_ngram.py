@@ -1,12 +1,21 @@
-"""Prompt lookup against a plain search."""
+"""Prompt lookup and `simple` against a plain search."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forespeak.speculation.ngram import PromptLookup
+from forespeak.speculation.ngram import (
+    NgramSimple,
+    NgramSimpleSettings,
+    Occurrences,
+    PromptLookup,
+    PromptLookupSettings,
+    continuation,
+)
 from forespeak.speculation.sampling import Sampler, SamplingSettings
 from forespeak.speculation.trace import Source
 
@@ -32,7 +41,7 @@ def searched(text: list[int], longest: int, shortest: int, limit: int) -> tuple[
 def test_it_proposes_what_a_search_of_the_text_finds(
     prompt: list[int], pieces: list[list[int]], limit: int, shortest: int, more: int
 ) -> None:
-    lookup = PromptLookup(shortest + more, shortest)
+    lookup = PromptLookup(PromptLookupSettings(shortest + more, shortest))
     lookup.begin(prompt, SAMPLER)
     text = list(prompt)
     for piece in [[], *pieces]:
@@ -89,7 +98,102 @@ def test_the_next_turn_keeps_the_index() -> None:
     assert lookup.propose(3).tokens == (5, 6, 3)
 
 
-@pytest.mark.parametrize(("longest", "shortest"), [(1, 2), (3, 0)])
-def test_sizes_that_are_no_range_are_refused(longest: int, shortest: int) -> None:
-    with pytest.raises(ValueError, match="not a range"):
-        PromptLookup(longest, shortest)
+def test_a_draft_is_bound_by_the_limit_and_by_the_setting() -> None:
+    lookup = PromptLookup(PromptLookupSettings(num_pred_tokens=3))
+    lookup.begin([1, 2, 3, 4, 5, 6, 1, 2], SAMPLER)
+    assert lookup.propose(9).tokens == (3, 4, 5)
+    assert lookup.propose(2).tokens == (3, 4)
+    assert lookup.propose(0).tokens == ()
+
+
+# `simple`: the newest earlier occurrence of a long n-gram.
+
+
+@given(tokens_of_few, st.lists(tokens_of_few, max_size=4), st.integers(1, 8), st.integers(1, 4), st.integers(1, 6))
+def test_simple_proposes_what_a_search_of_the_text_finds(
+    prompt: list[int], pieces: list[list[int]], limit: int, size: int, most: int
+) -> None:
+    simple = NgramSimple(NgramSimpleSettings(size, most))
+    simple.begin(prompt, SAMPLER)
+    text = list(prompt)
+    for piece in [[], *pieces]:
+        simple.accept(piece)
+        text += piece
+        assert simple.propose(limit).tokens == searched(text, size, size, min(limit, most))
+
+
+def test_simple_wants_a_long_match() -> None:
+    passage = list(range(100, 130))
+    simple = NgramSimple()
+    simple.begin([*passage, 1, *passage[:11]], SAMPLER)
+    assert simple.propose(48).tokens == ()
+    simple.accept([passage[11]])
+    draft = simple.propose(48)
+    # The rest of the passage and what stood behind it; from there on the text is the match once more.
+    assert draft.tokens == (*passage[12:], 1, *passage[:12], *passage[12:], 1)[:48]
+    assert draft.source is Source.NGRAM_SIMPLE
+    assert draft.probability(0) is None
+
+
+def upstream_simple(text: list[int], n: int, m: int) -> tuple[int, ...]:
+    """llama.cpp's rule: of what lies between the newest match and the end, and nothing if that is less than n."""
+    for start in range(len(text) - n - 1, 0, -1):
+        if text[start : start + n] == text[-n:]:
+            found = text[start + n : start + n + m]
+            return tuple(found) if len(found) >= n else ()
+    return ()
+
+
+def test_simple_goes_on_with_repetitions_where_upstream_stops() -> None:
+    """A table's rows, a list of zeros: everything up to the period of an n-gram's length."""
+    row = [5, 6, 7, 8, 9]
+    text = [1, 2, 3, *row * 40]
+    ours, theirs = 0, 0
+    for place in range(30, len(text) - 48, 7):
+        simple = NgramSimple()
+        simple.begin(text[:place], SAMPLER)
+        drafted = simple.propose(48).tokens
+        assert drafted == tuple(text[place : place + 48])
+        ours += len(drafted)
+        theirs += len(upstream_simple(text[:place], 12, 48))
+    assert ours > 0
+    assert theirs == 0
+
+
+# What they stand on.
+
+
+@given(st.lists(st.integers(0, 2), max_size=40), st.integers(1, 3), st.integers(0, 40), st.lists(st.integers(0, 2)))
+def test_occurrences_survive_a_cut(text: list[int], size: int, length: int, more: list[int]) -> None:
+    text = list(text)
+    index = Occurrences(size)
+    index.follow(text)
+    index.cut(text, length)
+    text[length:] = more if length <= len(text) else []
+    index.follow(text)
+    for gram in {tuple(text[at : at + size]) for at in range(len(text) - size + 1)}:
+        found = [end for end in range(size, len(text)) if tuple(text[end - size : end]) == gram]
+        assert list(index.all(gram)) == found[::-1]
+        assert index.newest(gram) == (found[-1] if found else None)
+    assert list(index.all((9,) * size)) == []
+
+
+def test_a_continuation_past_the_end_repeats_itself() -> None:
+    assert continuation([0, 1, 2, 3], 2, 5) == (2, 3, 2, 3, 2)
+    assert continuation([0, 1, 2, 3], 0, 2) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: PromptLookupSettings(1, 2), "min_ngram_size"),
+        (lambda: PromptLookupSettings(3, 0), "min_ngram_size"),
+        (lambda: PromptLookupSettings(0), "max_ngram_size"),
+        (lambda: PromptLookupSettings(num_pred_tokens=0), "num_pred_tokens"),
+        (lambda: NgramSimpleSettings(size_n=0), "size_n"),
+        (lambda: NgramSimpleSettings(size_m=0), "size_m"),
+    ],
+)
+def test_settings_out_of_range_are_refused(make: Callable[[], object], name: str) -> None:
+    with pytest.raises(ValueError, match=name):
+        make()

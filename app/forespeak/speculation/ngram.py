@@ -1,62 +1,207 @@
-"""Draft sources without a model: they look the next tokens up in the text so far."""
+"""Draft sources without a model: they look the next tokens up in the text so far. Here: what they share, and two."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from forespeak.speculation.draft import EMPTY_DRAFT, Draft, Evaluation
 from forespeak.speculation.language_model import common_prefix_length
 from forespeak.speculation.sampling import Sampler
 from forespeak.speculation.trace import Source
 
+Gram = tuple[int, ...]
+"""A few tokens in a row."""
 
-class PromptLookup:
-    """Proposes what followed the newest earlier occurrence of the last few tokens.
 
-    Longer matches are tried first. After Saxena, "Prompt Lookup Decoding" (2023), with the newest match in place of
-    the first: a text repeats what it said last. The index grows with the text, so a proposal costs a few look-ups
-    however long the chat is; it is made anew when a chat was edited or branched.
+def in_range(name: str, value: int, low: int, high: int) -> None:
+    """Raises ValueError for a setting out of its range."""
+    if not low <= value <= high:
+        raise ValueError(f"{name} must lie between {low} and {high}, not {value}")
+
+
+LONGEST_GRAM = 256
+LONGEST_DRAFT = 1024
+"""Bounds of the settings: far beyond use, so that a slip of the pen is told and not obeyed."""
+
+
+class TextSource(ABC):
+    """A source that needs the text alone, and its index: both follow edits, branches and regenerations of the chat.
+
+    What a new text shares with the former one stays indexed, the rest is undone and indexed anew.
     """
 
-    def __init__(self, longest: int = 3, shortest: int = 2) -> None:
-        if not 1 <= shortest <= longest:
-            raise ValueError(f"n-grams from {shortest} to {longest} tokens are not a range")
-        self._sizes = range(longest, shortest - 1, -1)
-        self._tokens: list[int] = []
-        self._follower: dict[tuple[int, ...], int] = {}
-        """n-gram -> index of the token behind its newest occurrence that has one."""
+    def __init__(self) -> None:
+        self._text: list[int] = []
 
     @property
     def blocked(self) -> str | None:
         return None
 
     def begin(self, tokens: Sequence[int], sampler: Sampler) -> None:
-        known = len(self._tokens)
-        if common_prefix_length(self._tokens, tokens) < known:
-            self._tokens, self._follower, known = [], {}, 0
-        self._extend(tokens[known:])
+        kept = common_prefix_length(self._text, tokens)
+        if kept < len(self._text):
+            self._cut(kept)
+            del self._text[kept:]
+        self._text += tokens[kept:]
+        self._follow()
 
-    def observe(self, evaluation: Evaluation) -> None:
+    def observe(self, evaluation: Evaluation) -> None:  # noqa: B027 (meant to be empty)
         """The text alone matters."""
 
-    def propose(self, limit: int) -> Draft:
-        for size in self._sizes:
-            start = self._follower.get(tuple(self._tokens[-size:]))
-            if start is not None:
-                found = self._tokens[start : start + limit]
-                # A match that reaches the end of the text makes the text periodic: what follows is the match again.
-                period = len(self._tokens) - start
-                drafted = tuple(found[place % period] for place in range(limit)) if len(found) < limit else tuple(found)
-                return Draft(drafted, Source.PROMPT_LOOKUP)
-        return EMPTY_DRAFT
+    @abstractmethod
+    def propose(self, limit: int) -> Draft: ...
 
     def accept(self, tokens: Sequence[int]) -> None:
-        self._extend(tokens)
+        self._text += tokens
+        self._follow()
 
-    def _extend(self, tokens: Sequence[int]) -> None:
-        for token in tokens:
-            end = len(self._tokens)
-            for size in self._sizes:
-                if size <= end:
-                    self._follower[tuple(self._tokens[end - size : end])] = end
-            self._tokens.append(token)
+    @abstractmethod
+    def _follow(self) -> None:
+        """The text has grown: index what is new."""
+
+    @abstractmethod
+    def _cut(self, length: int) -> None:
+        """The text, still whole, is about to be cut to `length`: undo what was indexed beyond."""
+
+
+class Occurrences:
+    """Where each n-gram of one size occurred: the index of the token that followed it.
+
+    The n-gram at the very end has no follower yet and is not in it, so looking that up finds an earlier occurrence.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._newest: dict[Gram, int] = {}
+        self._older: list[int] = []
+        """For each index from `size` on, the one where the same n-gram occurred before, or -1: the list behind
+        `_newest`, and what a cut restores."""
+
+    def follow(self, text: list[int]) -> None:
+        newest, older, size = self._newest, self._older, self._size
+        for end in range(size + len(older), len(text)):
+            gram = tuple(text[end - size : end])
+            older.append(newest.get(gram, -1))
+            newest[gram] = end
+
+    def cut(self, text: list[int], length: int) -> None:
+        size = self._size
+        while self._older and size + len(self._older) > length:
+            end = size + len(self._older) - 1
+            gram = tuple(text[end - size : end])
+            before = self._older.pop()
+            if before < 0:
+                del self._newest[gram]
+            else:
+                self._newest[gram] = before
+
+    def gram(self, text: list[int]) -> Gram:
+        """The n-gram at the end of the text; a shorter one, which occurs nowhere, if the text is shorter."""
+        return tuple(text[-self._size :])
+
+    def newest(self, gram: Gram) -> int | None:
+        return self._newest.get(gram)
+
+    def all(self, gram: Gram) -> Iterator[int]:
+        """The newest first."""
+        place = self._newest.get(gram, -1)
+        while place >= 0:
+            yield place
+            place = self._older[place - self._size]
+
+
+def continuation(text: list[int], start: int, length: int) -> Gram:
+    """The `length` tokens from `start` on.
+
+    A match that reaches the end of the text makes the text periodic: what follows is the match again.
+    """
+    found = text[start : start + length]
+    period = len(found)
+    while len(found) < length:
+        found += found[: min(period, length - len(found))]
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLookupSettings:
+    """`max_ngram_size` down to `min_ngram_size` tokens are looked up, at most `num_pred_tokens` drafted.
+
+    Raises ValueError for values out of range.
+    """
+
+    max_ngram_size: int = 3
+    min_ngram_size: int = 2
+    num_pred_tokens: int = 64
+
+    def __post_init__(self) -> None:
+        in_range("max_ngram_size", self.max_ngram_size, 1, LONGEST_GRAM)
+        in_range("min_ngram_size", self.min_ngram_size, 1, self.max_ngram_size)
+        in_range("num_pred_tokens", self.num_pred_tokens, 1, LONGEST_DRAFT)
+
+
+class PromptLookup(TextSource):
+    """Proposes what followed the newest earlier occurrence of the last few tokens.
+
+    Longer matches are tried first. After Saxena, "Prompt Lookup Decoding" (2023), with the newest match in place of
+    the first: a text repeats what it said last. A proposal costs a few look-ups however long the chat is.
+    """
+
+    def __init__(self, settings: PromptLookupSettings = PromptLookupSettings()) -> None:
+        super().__init__()
+        self._most = settings.num_pred_tokens
+        sizes = range(settings.max_ngram_size, settings.min_ngram_size - 1, -1)
+        self._indexes = [Occurrences(size) for size in sizes]
+
+    def propose(self, limit: int) -> Draft:
+        for index in self._indexes:
+            start = index.newest(index.gram(self._text))
+            if start is not None and limit > 0:
+                return Draft(continuation(self._text, start, min(limit, self._most)), Source.PROMPT_LOOKUP)
+        return EMPTY_DRAFT
+
+    def _follow(self) -> None:
+        for index in self._indexes:
+            index.follow(self._text)
+
+    def _cut(self, length: int) -> None:
+        for index in self._indexes:
+            index.cut(self._text, length)
+
+
+@dataclass(frozen=True, slots=True)
+class NgramSimpleSettings:
+    """The last `size_n` tokens are looked up, at most `size_m` drafted. Raises ValueError for values out of range."""
+
+    size_n: int = 12
+    size_m: int = 48
+
+    def __post_init__(self) -> None:
+        in_range("size_n", self.size_n, 1, LONGEST_GRAM)
+        in_range("size_m", self.size_m, 1, LONGEST_DRAFT)
+
+
+class NgramSimple(TextSource):
+    """Proposes what followed the newest earlier occurrence of a long n-gram: few matches, but sure ones.
+
+    llama.cpp's `ngram-simple` (common/ngram-map.cpp), with an index in place of its search from the end. Where the
+    match is less than an n-gram away that one drafts nothing; here such a repetition goes on.
+    """
+
+    def __init__(self, settings: NgramSimpleSettings = NgramSimpleSettings()) -> None:
+        super().__init__()
+        self._settings = settings
+        self._index = Occurrences(settings.size_n)
+
+    def propose(self, limit: int) -> Draft:
+        start = self._index.newest(self._index.gram(self._text))
+        if start is None or limit < 1:
+            return EMPTY_DRAFT
+        return Draft(continuation(self._text, start, min(limit, self._settings.size_m)), Source.NGRAM_SIMPLE)
+
+    def _follow(self) -> None:
+        self._index.follow(self._text)
+
+    def _cut(self, length: int) -> None:
+        self._index.cut(self._text, length)

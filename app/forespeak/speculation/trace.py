@@ -27,6 +27,11 @@ class Source(Enum):
 
     DRAFT_MODEL = "draft-model"
     PROMPT_LOOKUP = "prompt-lookup"
+    NGRAM_SIMPLE = "ngram-simple"
+    NGRAM_MAP_K = "ngram-map-k"
+    NGRAM_MAP_K4V = "ngram-map-k4v"
+    NGRAM_MOD = "ngram-mod"
+    NGRAM_CACHE = "ngram-cache"
 
     @property
     def uses_model(self) -> bool:
