@@ -256,6 +256,18 @@ def test_themes_and_mark_styles_are_changed_while_shown(view: ConversationView) 
     assert view.grab().toImage() == strong
 
 
+def test_nothing_moves_sideways_when_the_scroll_bar_appears(view: ConversationView) -> None:
+    view.set_messages([MessageItem(1, Role.USER, "Short"), MessageItem(2, Role.ASSISTANT, EXAMPLE_TEXT, example())])
+    QApplication.processEvents()
+    assert bar_of(view)[1] == 0
+    before = view.grab().toImage().copy(0, 0, 760, 60)
+    view.add_message(MessageItem(3, Role.ASSISTANT, LONG))
+    QApplication.processEvents()
+    scroll_to(view, 0)
+    assert bar_of(view)[1] > 0
+    assert view.grab().toImage().copy(0, 0, 760, 60) == before
+
+
 @pytest.mark.parametrize("width", [420, 700, 1100, 1900])
 def test_the_column_is_never_too_wide_and_fits_the_window(view: ConversationView, width: int) -> None:
     view.set_messages(dialogue(2))

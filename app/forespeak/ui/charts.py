@@ -154,6 +154,10 @@ class StepsStrip(Chart):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.reset()
 
+    def set_rows(self, rows: int) -> None:
+        self._rows = rows
+        self.setFixedHeight(int(rows * self._ROW))
+
     def reset(self) -> None:
         self._steps.clear()
         self.setAccessibleName(self.tr("No steps yet"))

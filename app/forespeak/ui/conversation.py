@@ -85,6 +85,7 @@ class ConversationView(QWidget):
         self._scroll.setWidget(self._canvas)
         self._scroll.verticalScrollBar().valueChanged.connect(self._scrolled)
         self._jump = QPushButton(self.tr("Jump to newest"), self)
+        self._jump.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._jump.clicked.connect(self.jump_to_newest)
         self._jump.hide()
         self._empty = EmptyConversation(self)
@@ -210,7 +211,8 @@ class ConversationView(QWidget):
     # Layout
 
     def _column(self) -> tuple[int, int]:
-        return column_of(self._scroll.viewport().width())
+        # Room for the scroll bar is kept free, so that nothing moves when it appears.
+        return column_of(self.width() - self._scroll.verticalScrollBar().sizeHint().width())
 
     @Slot()
     def _settle(self) -> None:

@@ -18,8 +18,10 @@ from forespeak.ui.theme import REPLY_WIDTH, TEXT_PIXELS, ui_font
 
 BUBBLE_SHARE = 0.62
 _BUBBLE_PADDING = QPointF(15, 9)
-_LONG = 4000
-"""Characters of one's own message that are shown before it is unfolded."""
+_LONG, _MANY = 2400, 24
+"""Characters and lines from which on one's own message is folded."""
+_SHOWN, _SHOWN_LINES = 1200, 12
+"""What is shown of it then."""
 _EDGE = 12
 
 
@@ -93,7 +95,7 @@ class UserView(MessageView):
 
     def __init__(self, item: MessageItem, look: Look, width: float, parent: QWidget) -> None:
         super().__init__(item, look, width, parent)
-        self._folded = len(item.text) > _LONG
+        self._folded = len(item.text) > _LONG or item.text.count("\n") > _MANY
         self._flow = self._lay_out()
         self.setAccessibleName(self.tr("You wrote: {0}").format(item.text))
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
@@ -138,7 +140,9 @@ class UserView(MessageView):
         self._place_actions()
 
     def _lay_out(self) -> TextFlow:
-        text = self.item.text[:_LONG].rstrip() + " …" if self._folded else self.item.text
+        text = self.item.text
+        if self._folded:
+            text = "\n".join(text[:_SHOWN].split("\n")[:_SHOWN_LINES]).rstrip() + " …"
         flow = TextFlow(RichText(text), (), FlowFont(ui_font(TEXT_PIXELS), 1.55))
         flow.layout(self._room, self.look.theme)
         return flow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -23,6 +23,8 @@ from forespeak.ui.charts import Chart, LegendMark, PositionBars, Sparkline, Step
 from forespeak.ui.theme import LIGHT, MarkKind, Theme
 
 PANEL_WIDTH = 316
+_TALL = 840
+"""Pixels from which on there is room for more steps."""
 _RATE_SECONDS = 0.25
 """How often the line of speeds gets a point."""
 
@@ -241,9 +243,19 @@ class SpeculationPanel(QWidget):
         for label in self._values.values():
             label.setStyleSheet(f"color: {theme.ink}; font-size: 13px;")
         self._state.setStyleSheet(f"color: {theme.ink}; font-weight: 600;")
-        self._rate.setStyleSheet(f"color: {theme.ink}; font-size: 34px; font-weight: 650;")
+        self._colour_rate()
         for chart in (self._dot, self._sparkline, self._bars, self._strip, *self._legend):
             chart.set_theme(theme)
+
+    def _colour_rate(self) -> None:
+        colour = self._theme.muted if self._rate.text() == "–" else self._theme.ink
+        sheet = f"color: {colour}; font-size: 34px; font-weight: 650;"
+        if self._rate.styleSheet() != sheet:
+            self._rate.setStyleSheet(sheet)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._strip.set_rows(7 if self.height() >= _TALL else 5)
+        super().resizeEvent(event)
 
     # What happens
 
@@ -255,7 +267,7 @@ class SpeculationPanel(QWidget):
         self._sparkline.reset()
         self._strip.reset()
         self._bars.set_rates(())
-        self._rate.setText("–")
+        self._show_rate(0.0)
         self._first_token.setText(self.tr("No reply yet."))
         for value in self._values.values():
             value.setText("–")
@@ -346,4 +358,5 @@ class SpeculationPanel(QWidget):
     def _show_rate(self, rate: float) -> None:
         text = f"{rate:,.1f}" if rate else "–"
         self._rate.setText(text)
+        self._colour_rate()
         self._rate.setAccessibleName(self.tr("{0} tokens per second").format(text))
