@@ -139,6 +139,15 @@ SETTINGS = {
     "top-p": replace(PLAIN, top_p=0.85),
     "min-p": replace(PLAIN, min_p=0.2),
     "penalties": replace(PLAIN, repeat_penalty=1.6, frequency_penalty=0.2, presence_penalty=0.1, penalty_window=6),
+    "bias and DRY": replace(
+        PLAIN,
+        logit_bias=((3, -0.7), (0, 0.6)),
+        dry_multiplier=0.7,
+        dry_base=1.4,
+        dry_allowed_length=1,
+        dry_penalty_last_n=9,
+        dry_breakers=((3,),),
+    ),
 }
 
 
@@ -205,7 +214,7 @@ def counted(writer: Writer) -> tuple[Counter[tuple[int, ...]], int, int]:
     [
         *((Rule.REJECTION, "draft model", name) for name in SETTINGS),
         *((Rule.REJECTION, "prompt lookup", name) for name in SETTINGS),
-        *((Rule.COUPLED, "draft model", name) for name in ("plain", "top-p", "penalties")),
+        *((Rule.COUPLED, "draft model", name) for name in ("plain", "top-p", "penalties", "bias and DRY")),
     ],
 )
 def test_the_words_follow_the_targets_distribution(rule: Rule, source: str, name: str) -> None:

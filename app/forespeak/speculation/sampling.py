@@ -158,15 +158,19 @@ def filtered(logits: NDArray[np.float32], settings: SamplingSettings) -> Distrib
 
 def penalised(logits: NDArray[np.float32], settings: SamplingSettings, recent: Sequence[int]) -> NDArray[np.float32]:
     """A copy of the logits with the three penalties applied to the tokens of the window, as llama.cpp does."""
+    adjusted = logits.copy()
+    _penalise(adjusted, settings, recent)
+    return adjusted
+
+
+def _penalise(logits: NDArray[np.float32], settings: SamplingSettings, recent: Sequence[int]) -> None:
     window = np.asarray(recent[-settings.penalty_window :], dtype=np.int64)
     seen, counts = np.unique(window, return_counts=True)
     inside = seen < logits.size
     seen, counts = seen[inside], counts[inside]
-    adjusted = logits.copy()
-    scores = adjusted[seen]
+    scores = logits[seen]
     scores = np.where(scores > 0, scores / settings.repeat_penalty, scores * settings.repeat_penalty)
-    adjusted[seen] = scores - counts * settings.frequency_penalty - settings.presence_penalty
-    return adjusted
+    logits[seen] = scores - counts * settings.frequency_penalty - settings.presence_penalty
 
 
 def _log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -281,7 +285,7 @@ class Sampler:
         if (allowed is not None or self._banned) and np.isneginf(adjusted.max()):
             raise NoTokenLeftError("nothing that could follow is left")
         if self.settings.penalises:
-            adjusted = penalised(adjusted, self.settings, recent)
+            _penalise(adjusted, self.settings, recent)
         if self._dry is not None:
             for token, penalty in self._dry.penalties(recent).items():
                 if token < adjusted.size:
