@@ -211,8 +211,8 @@ class ConversationView(QWidget):
     # Layout
 
     def _column(self) -> tuple[int, int]:
-        # Room for the scroll bar is kept free, so that nothing moves when it appears.
-        return column_of(self.width() - self._scroll.verticalScrollBar().sizeHint().width())
+        # Of the whole width: the scroll bar lies in the margin, so nothing moves when it appears.
+        return column_of(self.width())
 
     @Slot()
     def _settle(self) -> None:

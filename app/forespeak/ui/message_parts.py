@@ -221,7 +221,7 @@ def figures_of(item: MessageItem, theme: Theme) -> str:
         return ""
     parts = []
     if stats.tokens_per_second:
-        parts.append(_figure(f"{stats.tokens_per_second:.1f}", "tokens/s", theme))
+        parts.append(_figure(f"{stats.tokens_per_second:,.1f}", "tokens/s", theme))
         plain = item.plain_tokens_per_second
         if plain:
             gain = stats.tokens_per_second / plain

@@ -23,7 +23,7 @@ from forespeak.ui.charts import Chart, LegendMark, PositionBars, Sparkline, Step
 from forespeak.ui.theme import LIGHT, MarkKind, Theme
 
 PANEL_WIDTH = 316
-_TALL = 840
+_TALL = 870
 """Pixels from which on there is room for more steps."""
 _RATE_SECONDS = 0.25
 """How often the line of speeds gets a point."""
