@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from forespeak.chats.records import Chat
 from forespeak.chats.store import ChatStore
-from forespeak.engines.engine import ChatMessage, Role
+from forespeak.engines.engine import Role
 from forespeak.errors import UserFacingError
 from forespeak.speculation.trace import Step
 from forespeak.ui.background import Worker
-from forespeak.ui.chat_records import ReplySettings, Steps, context_tokens, history_of, item_of, title_of, with_live
+from forespeak.ui.chat_reader import BegunReply, ChatReader, OpenedChat
+from forespeak.ui.chat_records import ReplySettings, context_tokens, title_of, with_live
 from forespeak.ui.conversation import ConversationView, MessageItem
 from forespeak.ui.live_reply import LiveReply
 from forespeak.ui.pair_controller import PairController
 from forespeak.ui.preferences import Preferences
 from forespeak.ui.reply_controller import ReplyController
 from forespeak.ui.speculation_panel import SpeculationPanel
-
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    chat: Chat
-    items: tuple[MessageItem, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """A reply has its place in the store; `history` is what the model will read."""
-
-    opened: _Opened
-    reply: int
-    history: tuple[ChatMessage, ...]
 
 
 class ChatController(QObject):
@@ -69,6 +54,7 @@ class ChatController(QObject):
     ) -> None:
         super().__init__(parent)
         self._store = store
+        self._reader = ChatReader(store, self._steps_unreadable)
         self._worker = worker
         self._pair = pair
         self._replies = replies
@@ -142,7 +128,7 @@ class ChatController(QObject):
         self._opening += 1
         opening = self._opening
 
-        def opened(found: _Opened) -> None:
+        def opened(found: OpenedChat) -> None:
             # Somebody who clicks through the list sees the last one only.
             if opening == self._opening:
                 self._show(found.chat, found.items)
@@ -153,7 +139,7 @@ class ChatController(QObject):
             else:
                 self._refused(error)
 
-        self._worker.run(lambda: self._read(chat), opened, failed)
+        self._worker.run(lambda: self._reader.read(chat), opened, failed)
 
     def rename(self, chat: int, title: str) -> None:
         if self._chat is not None and self._chat.id == chat:
@@ -202,13 +188,13 @@ class ChatController(QObject):
         parent = self._items[-1].id if self._items else None
         prompt, plain_rate = self._preferences.system_prompt, self._replies.plain_rate(settings.plain_key)
 
-        def job() -> _Begun:
+        def job() -> BegunReply:
             place = parent if editing is None else self._store.message(editing).parent_id
             here = self._store.create_chat(title_of(text), prompt).id if chat is None else chat.id
             message = self._store.add_message(here, place, Role.USER, text)
-            return self._begin_below(here, message.id, settings, plain_rate)
+            return self._reader.begin_below(here, message.id, settings, plain_rate)
 
-        def begun(found: _Begun) -> None:
+        def begun(found: BegunReply) -> None:
             self._editing = None
             self.messageTaken.emit()
             self._begun(found, settings, opening)
@@ -224,10 +210,10 @@ class ChatController(QObject):
         chat, settings = self._chat.id, ReplySettings.of(self._preferences)
         plain_rate = self._replies.plain_rate(settings.plain_key)
 
-        def job() -> _Begun:
+        def job() -> BegunReply:
             parent = self._store.message(wanted).parent_id
             assert parent is not None
-            return self._begin_below(chat, parent, settings, plain_rate)
+            return self._reader.begin_below(chat, parent, settings, plain_rate)
 
         opening = self._begin(job, lambda found: self._begun(found, settings, opening))
 
@@ -252,12 +238,12 @@ class ChatController(QObject):
         self._opening += 1
         opening = self._opening
 
-        def job() -> _Opened:
+        def job() -> OpenedChat:
             versions = self._store.siblings(message)
             self._store.set_active(versions[min(max(version, 1), len(versions)) - 1].id)
-            return self._read(chat)
+            return self._reader.read(chat)
 
-        def shown(found: _Opened) -> None:
+        def shown(found: OpenedChat) -> None:
             if opening == self._opening:
                 self._show(found.chat, found.items)
 
@@ -269,38 +255,10 @@ class ChatController(QObject):
         if reply is not None:
             self._replies.stop(reply)
 
-    # -- on the worker's thread: nothing that changes is touched here
-
-    def _read(self, chat: int) -> _Opened:
-        items = []
-        branch = self._store.branch(chat)
-        last = max((message.id for message in branch if message.role is Role.ASSISTANT), default=None)
-        for message in branch:
-            versions = [version.id for version in self._store.siblings(message.id)]
-            steps: Steps = ()
-            if message.id == last:
-                steps = self._store.steps(message.id)
-            elif message.role is Role.ASSISTANT:
-                # Long chats open at their end; what stands above is read when somebody scrolls there.
-                steps = partial(self._steps_when_seen, message.id)
-            items.append(item_of(message, steps, versions.index(message.id) + 1, len(versions)))
-        return _Opened(self._store.chat(chat), tuple(items))
-
-    def _begin_below(self, chat: int, message: int, settings: ReplySettings, plain_rate: float | None) -> _Begun:
-        reply = self._store.begin_reply(message, settings.record(plain_rate))
-        opened = self._read(chat)
-        before = [(item.role, item.text) for item in opened.items if item.id != reply.id]
-        return _Begun(opened, reply.id, history_of(opened.chat.system_prompt, before))
-
     # -- inside
 
-    def _steps_when_seen(self, message: int) -> tuple[Step, ...]:
-        """For the view, on the UI thread. Without their record the tokens show as plain text."""
-        try:
-            return self._store.steps(message)
-        except UserFacingError as error:
-            self.problemFound.emit(error)
-            return ()
+    def _steps_unreadable(self, error: UserFacingError) -> None:
+        self.problemFound.emit(error)
 
     def _writing(self) -> LiveReply | None:
         return None if self._chat is None else self._replies.writing_in(self._chat.id)
@@ -308,13 +266,13 @@ class ChatController(QObject):
     def _is_shown(self, reply: LiveReply) -> bool:
         return self._chat is not None and reply.chat == self._chat.id
 
-    def _begin(self, job: Callable[[], _Begun], begun: Callable[[_Begun], None]) -> int:
+    def _begin(self, job: Callable[[], BegunReply], begun: Callable[[BegunReply], None]) -> int:
         """Returns the number by which an opening in between is noticed."""
         self._beginning = True
         self._opening += 1
         self.busyChanged.emit()
 
-        def succeeded(found: _Begun) -> None:
+        def succeeded(found: BegunReply) -> None:
             self._beginning = False
             begun(found)
 
@@ -326,7 +284,7 @@ class ChatController(QObject):
         self._worker.run(job, succeeded, failed)
         return self._opening
 
-    def _begun(self, found: _Begun, settings: ReplySettings, opening: int) -> None:
+    def _begun(self, found: BegunReply, settings: ReplySettings, opening: int) -> None:
         reply = LiveReply(
             chat=found.opened.chat.id,
             message=found.reply,

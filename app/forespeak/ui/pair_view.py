@@ -1,12 +1,167 @@
-"""What the model card says in each state of the pair."""
+"""The pair on the window: its chips, its card, its pickers, and what the next message may expect of it."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QObject, Signal, Slot
+from PySide6.QtWidgets import QFileDialog
 
 from forespeak.errors import UserFacingError
+from forespeak.speculation.trace import Source, SpeculationState
+from forespeak.ui.chat_controller import ChatController
+from forespeak.ui.main_window import MainWindow
+from forespeak.ui.model_picker import Choice, Place
 from forespeak.ui.notices import ModelCard
-from forespeak.ui.pair_controller import PairState, PairStatus, Starter
+from forespeak.ui.pair_controller import PairController, PairState, PairStatus, Starter
+from forespeak.ui.preferences import Preferences
+from forespeak.ui.problem_view import ProblemView
+
+
+class PairView(QObject):
+    preferencesChanged = Signal(object)
+
+    def __init__(
+        self,
+        window: MainWindow,
+        pair: PairController,
+        chats: ChatController,
+        problems: ProblemView,
+        preferences: Preferences,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._window = window
+        self._pair = pair
+        self._chats = chats
+        self._problems = problems
+        self._preferences = preferences
+        self._last_refusal = ""
+        self._context_used: int | None = None
+        window.set_choices(self._choices)
+        window.veil.fileDropped.connect(self._dropped)
+        target, draft, card = window.top.target, window.top.draft, window.card
+        target.picked.connect(pair.pick_target)
+        target.browseRequested.connect(self._browse_target)
+        draft.picked.connect(self._draft_picked)
+        draft.lookupPicked.connect(self._lookup_picked)
+        draft.browseRequested.connect(self._browse_draft)
+        window.top.speculation.changed.connect(self._speculation_changed)
+        card.primaryRequested.connect(self._card_primary)
+        card.secondaryRequested.connect(self._card_secondary)
+        card.detailsRequested.connect(self._card_details)
+        pair.changed.connect(self.show)
+        pair.problemFound.connect(problems.show_dialog)
+        chats.contextChanged.connect(self.show_context)
+
+    def set_preferences(self, preferences: Preferences) -> None:
+        self._preferences = preferences
+        self.show()
+
+    def _choices(self) -> Sequence[Choice]:
+        """The starter pair always, then what was used last."""
+        starter = self._pair.starter
+        paths: list[Path] = [] if starter is None else [starter.target, starter.draft]
+        paths += [path for path in self._preferences.recent if path not in paths and path.is_file()]
+        return [Choice(path, self._pair.name(path)) for path in paths]
+
+    @Slot(object)
+    def _draft_picked(self, path: Path | None) -> None:
+        self.preferencesChanged.emit(replace(self._preferences, source=Source.DRAFT_MODEL))
+        self._pair.pick_draft(path)
+
+    @Slot()
+    def _lookup_picked(self) -> None:
+        self.preferencesChanged.emit(replace(self._preferences, source=Source.PROMPT_LOOKUP, speculate=True))
+
+    @Slot(bool, object)
+    def _speculation_changed(self, on: bool, source: Source) -> None:
+        self.preferencesChanged.emit(replace(self._preferences, speculate=on, source=source))
+
+    @Slot(object, object)
+    def _dropped(self, place: Place, path: Path) -> None:
+        if place is Place.TARGET:
+            self._pair.pick_target(path)
+        else:
+            self._draft_picked(path)
+
+    @Slot()
+    def _browse_target(self) -> None:
+        self._browse(self.tr("Choose a target"), self._pair.pick_target)
+
+    @Slot()
+    def _browse_draft(self) -> None:
+        self._browse(self.tr("Choose a draft model"), self._draft_picked)
+
+    def _browse(self, title: str, take: Callable[[Path], None]) -> None:
+        near = self._preferences.target.parent if self._preferences.target is not None else Path.home()
+        words = self.tr("Models (*.gguf);;All files (*)")
+        name, _ = QFileDialog.getOpenFileName(self._window, title, str(near), words)
+        if name:
+            take(Path(name))
+
+    @Slot()
+    def show(self) -> None:
+        status = self._pair.status
+        self._window.top.show_pair(status, self._preferences, self._pair.name)
+        show_card(self._window.card, status, self._pair.starter, self._pair.name(status.target))
+        composer = self._window.composer
+        composer.set_blocked(None if status.can_send else self.tr("Choose a model first."))
+        waits = status.can_send and status.state is not PairState.READY
+        composer.set_hint(self.tr("Will be answered when the model is ready.") if waits else "")
+        sampling = self._preferences.sampling
+        composer.set_settings_summary(self.tr("T {value:g}").format(value=sampling.temperature))
+        self.show_context(self._context_used)
+        if not self._chats.busy:
+            self._window.panel.set_state(self._speculation_ahead())
+        fit = status.fit
+        if fit is not None and not fit.fits and fit.full != self._last_refusal:
+            self._last_refusal = fit.full
+            self._problems.show_banner(
+                UserFacingError("This draft cannot serve the target.", fit.full, "The target answers without it.")
+            )
+
+    def _speculation_ahead(self) -> SpeculationState | None:
+        """What the next message has to expect, as far as that is known before it is sent."""
+        preferences = self._preferences
+        if not preferences.speculate:
+            return SpeculationState(False, self.tr("Speculation is switched off."))
+        if preferences.source is Source.DRAFT_MODEL:
+            if preferences.draft is None and preferences.target is not None:
+                return SpeculationState(False, self.tr("No draft is chosen."))
+            if self._pair.status.draft_problem is not None:
+                return SpeculationState(False, self._pair.status.draft_problem)
+        return None
+
+    @Slot()
+    def _card_primary(self) -> None:
+        state = self._pair.status.state
+        if state is PairState.OFFERED:
+            self._pair.use_starter()
+        elif state is PairState.FAILED:
+            self._pair.retry()
+        elif state is PairState.EMPTY:
+            self._browse_target()
+
+    @Slot()
+    def _card_secondary(self) -> None:
+        if self._pair.status.state in {PairState.UNPACKING, PairState.LOADING}:
+            self._pair.cancel()
+        else:
+            self._browse_target()
+
+    @Slot()
+    def _card_details(self) -> None:
+        if self._pair.status.problem is not None:
+            self._problems.show_dialog(self._pair.status.problem)
+
+    @Slot(object)
+    def show_context(self, used: int | None) -> None:
+        self._context_used = used
+        loaded = self._pair.status.loaded
+        self._window.composer.set_context(used, 0 if loaded is None else loaded.target.context_length)
 
 
 def _tr(words: str) -> str:

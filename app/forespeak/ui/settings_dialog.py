@@ -32,7 +32,6 @@ from forespeak.speculation.verify import Rule
 from forespeak.ui.preferences import LONGEST_DRAFT, Appearance, Preferences
 from forespeak.ui.theme import MarkStyle
 
-
 SAMPLING_PAGE = 1
 """The number of its tab."""
 

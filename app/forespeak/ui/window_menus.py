@@ -40,7 +40,7 @@ def add_menus(window: MainWindow, session: Session, logs: Path) -> Commands:
         window,
         {
             _tr("Chat"): [
-                Command("new", _tr("New chat"), "Ctrl+N", session.new_chat),
+                Command("new", _tr("New chat"), "Ctrl+N", session.chat_view.new_chat),
                 Command("search", _tr("Search chats"), "Ctrl+F", window.focus_search),
                 Command("rename", _tr("Rename chat"), "F2", window.chats.rename_current),
                 Command("delete", _tr("Delete chat"), "", window.chats.delete_current),
@@ -53,7 +53,7 @@ def add_menus(window: MainWindow, session: Session, logs: Path) -> Commands:
             _tr("Reply"): [
                 Command("stop", _tr("Stop"), "Esc", chats.stop),
                 Command("regenerate", _tr("Write another version"), "Ctrl+R", chats.regenerate),
-                Command("copy", _tr("Copy the last reply"), "Ctrl+Shift+C", session.copy_last_reply),
+                Command("copy", _tr("Copy the last reply"), "Ctrl+Shift+C", session.chat_view.copy_last_reply),
             ],
             _tr("View"): [
                 Command("sidebar", _tr("Show or hide the chats"), "Ctrl+B", window.toggle_sidebar),

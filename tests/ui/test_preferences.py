@@ -1,0 +1,102 @@
+"""Preferences come back as they were, and damage costs no more than it must."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.trace import Source
+from forespeak.speculation.verify import Rule
+from forespeak.ui.preferences import RECENT_MODELS, Appearance, Preferences, PreferencesFile
+
+OTHER = Preferences(
+    appearance=Appearance.DARK,
+    marks="strong",
+    target=Path("/models/模型.gguf"),
+    draft=Path("/models/draft.gguf"),
+    recent=(Path("/models/a.gguf"), Path("/models/b.gguf")),
+    speculate=False,
+    source=Source.PROMPT_LOOKUP,
+    rule=Rule.REJECTION,
+    draft_length=7,
+    sampling=SamplingSettings(temperature=0.0, top_k=3, seed=2**63),
+    random_seed=False,
+    max_tokens=100,
+    system_prompt="Be “brief”.\n再見",
+    context_length=4096,
+    reproducible=True,
+    threads=3,
+    sidebar_open=False,
+    panel_open=False,
+    window_size=(900, 700),
+    last_chat=12,
+)
+
+
+@pytest.mark.parametrize("preferences", [Preferences(), OTHER])
+def test_they_come_back(tmp_path: Path, preferences: Preferences) -> None:
+    file = PreferencesFile(tmp_path / "deep" / "preferences.json")
+    file.write(preferences)
+    assert file.read() == preferences
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["preferences.json"]
+
+
+def test_no_file_and_a_broken_one_give_the_defaults(tmp_path: Path) -> None:
+    file = PreferencesFile(tmp_path / "preferences.json")
+    assert file.read() == Preferences()
+    for text in ("", "{", "[]", "null", '"x"', "\0\0"):
+        (tmp_path / "preferences.json").write_text(text)
+        assert file.read() == Preferences()
+    (tmp_path / "preferences.json").write_bytes(b"\xff\xfe\x00")
+    assert file.read() == Preferences()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("appearance", "purple"),
+        ("marks", 5),
+        ("target", 5),
+        ("recent", "x"),
+        ("recent", [1]),
+        ("speculate", 1),
+        ("source", "magic"),
+        ("rule", None),
+        ("draft_length", 1000),
+        ("draft_length", True),
+        ("sampling", []),
+        ("max_tokens", 0),
+        ("context_length", 1),
+        ("threads", "many"),
+        ("window_size", [1]),
+        ("window_size", [10, 10]),
+        ("last_chat", -1),
+    ],
+)
+def test_one_bad_value_costs_itself_only(tmp_path: Path, name: str, value: object) -> None:
+    path = tmp_path / "preferences.json"
+    PreferencesFile(path).write(OTHER)
+    stored = json.loads(path.read_text("utf-8"))
+    stored[name] = value
+    stored["from_a_newer_version"] = 1
+    path.write_text(json.dumps(stored))
+    assert PreferencesFile(path).read() == replace(OTHER, **{name: getattr(Preferences(), name)})
+
+
+def test_one_bad_sampling_value_leaves_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "preferences.json"
+    path.write_text(json.dumps({"sampling": {"temperature": -1, "top_k": 7, "top_p": "x", "min_p": 1, "seed": 1e400}}))
+    assert PreferencesFile(path).read().sampling == SamplingSettings(top_k=7, min_p=1.0)
+
+
+def test_the_newest_models_come_first_and_once() -> None:
+    preferences = Preferences()
+    for number in range(RECENT_MODELS + 3):
+        preferences = preferences.with_recent(Path(f"{number}.gguf"))
+    preferences = preferences.with_recent(Path("5.gguf"))
+    assert preferences.recent[0] == Path("5.gguf")
+    assert len(preferences.recent) == len(set(preferences.recent)) == RECENT_MODELS

@@ -1,0 +1,116 @@
+"""Settings: each change counts at once, and says what it does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+
+from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.verify import Rule
+from forespeak.ui.preferences import Appearance, Preferences
+from forespeak.ui.settings_dialog import SettingsDialog
+from ui.conftest import AppMaker
+
+
+@pytest.fixture
+def dialog(qtbot: QtBot) -> SettingsDialog:
+    made = SettingsDialog(Preferences())
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def test_showing_preferences_changes_none_of_them(dialog: SettingsDialog) -> None:
+    told: list[Preferences] = []
+    dialog.preferencesChanged.connect(told.append)
+    chosen = replace(
+        Preferences(),
+        sampling=SamplingSettings(0.35, 12, 0.9, 0.02, 1.1, 0.2, -0.5, 128, 99),
+        random_seed=False,
+        rule=Rule.REJECTION,
+        draft_length=9,
+        max_tokens=333,
+        context_length=4096,
+        threads=2,
+        reproducible=True,
+        appearance=Appearance.DARK,
+        marks="strong",
+        system_prompt="x",
+    )
+    dialog.set_preferences(chosen)
+    assert told == []
+    dialog.draft_length.setValue(3)
+    assert told == [replace(chosen, draft_length=3)]
+
+
+def test_every_control_changes_its_own_setting(dialog: SettingsDialog) -> None:
+    start = dialog.preferences
+    dialog.system_prompt.setPlainText("Be brief.")
+    dialog.max_tokens.setValue(64)
+    dialog._numbers["temperature"].setValue(0.0)
+    dialog._numbers["top_k"].setValue(5)  # type: ignore[arg-type]
+    dialog.rejection.click()
+    dialog.random_seed.click()
+    dialog.seed.clear()
+    QTest.keyClicks(dialog.seed, "12345678901234567890")
+    QTest.keyClick(dialog.seed, Qt.Key.Key_Tab)
+    dialog.reproducible.click()
+    dialog.appearance.setCurrentIndex(2)
+    dialog.marks.setCurrentIndex(0)
+    assert dialog.preferences == replace(
+        start,
+        system_prompt="Be brief.",
+        max_tokens=64,
+        sampling=replace(start.sampling, temperature=0.0, top_k=5, seed=12345678901234567890),
+        rule=Rule.REJECTION,
+        random_seed=False,
+        reproducible=True,
+        appearance=Appearance.DARK,
+        marks="off",
+    )
+
+
+def test_a_seed_that_is_no_number_is_not_taken(dialog: SettingsDialog) -> None:
+    dialog.random_seed.click()
+    for text in ("abc", "-1", str(2**64)):
+        dialog.seed.setText(text)
+        dialog.seed.editingFinished.emit()
+        assert dialog.preferences.sampling.seed == 0
+
+
+def test_resetting_leaves_everything_but_the_sampling(dialog: SettingsDialog) -> None:
+    dialog.set_preferences(replace(Preferences(), sampling=SamplingSettings(temperature=2.0), draft_length=9))
+    dialog.tabs.setCurrentIndex(1)
+    QTest.mouseClick(dialog.reset, Qt.MouseButton.LeftButton)
+    assert dialog.preferences == replace(Preferences(), draft_length=9)
+
+
+def test_each_rule_says_what_it_changes(dialog: SettingsDialog) -> None:
+    words = " ".join(label.text() for label in dialog.findChildren(QLabel))
+    assert dialog.coupled.accessibleDescription() in words
+    assert "same with and without a draft" in dialog.coupled.accessibleDescription()
+    assert "other words with another draft" in dialog.rejection.accessibleDescription()
+
+
+def test_the_open_chats_prompt_is_its_own(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app(system_prompt="General.")
+    app.session.open_settings()
+    dialog = app.session._settings
+    assert dialog is not None
+    assert not dialog.chat_prompt.isEnabled()
+    app.session.chats.send("Hello")
+    qtbot.waitUntil(lambda: dialog.chat_prompt.isEnabled())
+    assert dialog.chat_prompt.toPlainText() == "General."
+    dialog.chat_prompt.setPlainText("Special.")
+    qtbot.waitUntil(lambda: app.store.chat(1).system_prompt == "Special.")
+    assert app.session.preferences.system_prompt == "General."
+    qtbot.waitUntil(lambda: not app.session.chats.busy)
+    app.session.chats.send("Again")
+    qtbot.waitUntil(lambda: len(app.engine.generations) == 2 and not app.session.chats.busy)
+    assert app.engine.generations[-1].messages[0].content == "Special."
+    dialog.close()
