@@ -23,6 +23,12 @@ NEGLIGIBLE_NATS = 30.0
 together weigh less than a float32 logit can express."""
 
 
+_BAND_NATS = 4.0
+
+SHOWN_NATS = 16.0
+"""At temperature 0, where probabilities are only shown, those below e^-16 (one in ten million) are left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
     """How a token is chosen. The order is llama.cpp's: bias, penalties, DRY, top-k, top-p, min-p, temperature.
@@ -99,7 +105,7 @@ class Distribution:
     """The tokens that survived the filters and their log-probabilities, which add up to one.
 
     `greedy` means that the most probable token is taken whatever the noise; the probabilities are then those at
-    temperature 1 and without filters, for showing.
+    temperature 1 and without filters, for showing, less those too small to be shown.
     """
 
     ids: NDArray[np.int64]
@@ -135,9 +141,8 @@ def filtered(logits: NDArray[np.float32], settings: SamplingSettings) -> Distrib
     """The filters and the temperature, after everything that changes single scores."""
     best = float(logits.max())
     if settings.temperature == 0.0:
-        ids = np.flatnonzero(logits >= best - NEGLIGIBLE_NATS)
-        return Distribution(ids, _log_softmax(logits[ids].astype(np.float64)), greedy=True)
-    ids = np.flatnonzero(logits >= best - NEGLIGIBLE_NATS * max(1.0, settings.temperature))
+        return _greedy(logits, best)
+    ids = _contenders(logits, best, NEGLIGIBLE_NATS * max(1.0, settings.temperature), settings.top_k)
     scores = logits[ids].astype(np.float64)
     if 0 < settings.top_k < ids.size:
         # Ties with the k-th stay in: membership must not depend on the order in which a sort met them.
@@ -154,6 +159,25 @@ def filtered(logits: NDArray[np.float32], settings: SamplingSettings) -> Distrib
     # A temperature near zero may send the differences to -inf: a probability of zero, and meant so.
     with np.errstate(over="ignore"):
         return Distribution(ids, _log_softmax((scores - best) / settings.temperature))
+
+
+def _contenders(logits: NDArray[np.float32], best: float, nats: float, top_k: int) -> NDArray[np.int64]:
+    """Ids of the tokens within `nats` of the best one, less what top-k would drop anyway.
+
+    A band below the best token usually holds the k-th long before `nats`; sorting then has little to do.
+    """
+    if top_k > 0:
+        for band in np.arange(_BAND_NATS, nats, _BAND_NATS):
+            inside = logits >= best - band
+            if np.count_nonzero(inside) >= top_k:
+                return np.flatnonzero(inside)
+    return np.flatnonzero(logits >= best - nats)
+
+
+def _greedy(logits: NDArray[np.float32], best: float) -> Distribution:
+    total = np.exp(logits - np.float32(best)).sum(dtype=np.float64)
+    ids = np.flatnonzero(logits >= best - SHOWN_NATS)
+    return Distribution(ids, logits[ids].astype(np.float64) - best - math.log(total), greedy=True)
 
 
 def penalised(logits: NDArray[np.float32], settings: SamplingSettings, recent: Sequence[int]) -> NDArray[np.float32]:
