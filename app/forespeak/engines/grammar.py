@@ -61,7 +61,9 @@ class GrammarCompiler:
                 "whitespace_pattern": _WHITE_SPACE,
                 **(options if isinstance(options, dict) else {}),
             }
-        return self._constraint(f"start: %json {json.dumps(parsed)}", after, what, remedy)
+        # Thoughts are followed by an empty line before the reply, as models have learned it.
+        gap = r"(/[ \n]{1,4}/)? " if after else ""
+        return self._constraint(f"start: {gap}%json {json.dumps(parsed)}", after, what, remedy)
 
     def grammar(self, text: str, after: str = "") -> GrammarConstraint:
         """A reply in the language of `text`, in llama.cpp's GBNF or in Lark; free up to and with `after`, if given.

@@ -1,0 +1,96 @@
+"""Replies held to a schema or grammar, by a real model: valid, and the same with drafts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from forespeak.engines.engine import ChatMessage, GenerationRequest, Role
+from forespeak.engines.llamacpp.engine import LlamaEngine
+from forespeak.errors import UserFacingError
+from forespeak.speculation.decode import Finished
+from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.trace import FinishReason, Source, Step, text_of
+from forespeak.speculation.verify import Rule
+
+SCHEMA = json.dumps(
+    {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "maxLength": 24},
+            "year": {"type": "integer", "minimum": 1900, "maximum": 2030},
+            "good": {"type": "boolean"},
+        },
+        "required": ["title", "year", "good"],
+        "additionalProperties": False,
+    }
+)
+
+
+def ask(**settings: object) -> GenerationRequest:
+    request = GenerationRequest((ChatMessage(Role.USER, "Recommend a film. Write JSON."),), max_tokens=80)
+    return replace(request, **settings)  # type: ignore[arg-type]
+
+
+def run(engine: LlamaEngine, request: GenerationRequest) -> tuple[list[Step], Finished]:
+    events = list(engine.generate(request, lambda: False))
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    return [event for event in events if isinstance(event, Step)], finished
+
+
+def check(text: str) -> None:
+    said = json.loads(text)
+    assert sorted(said) == ["good", "title", "year"]
+    assert 1900 <= said["year"] <= 2030
+    assert isinstance(said["good"], bool)
+    assert len(said["title"]) <= 24
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_json_of_the_schema_and_the_same_words_with_drafts(engine: LlamaEngine, temperature: float) -> None:
+    sampling = SamplingSettings(temperature=temperature, seed=5, dry_multiplier=0.3, logit_bias=((28, -1.0),))
+    plain, finished = run(engine, ask(sampling=sampling, json_schema=SCHEMA))
+    assert finished.reason is FinishReason.STOP
+    check(text_of(plain))
+    words = [token.id for step in plain for token in step.emitted]
+    for source in (Source.DRAFT_MODEL, Source.PROMPT_LOOKUP):
+        drafted, _ = run(engine, ask(sampling=sampling, json_schema=SCHEMA, source=source))
+        assert [token.id for step in drafted for token in step.emitted] == words
+        if source is Source.DRAFT_MODEL:
+            assert sum(step.accepted_count for step in drafted) > 10
+
+
+def test_json_of_the_schema_under_the_rejection_rule(engine: LlamaEngine) -> None:
+    drafted, finished = run(
+        engine,
+        ask(
+            sampling=SamplingSettings(seed=8),
+            json_schema=SCHEMA,
+            source=Source.DRAFT_MODEL,
+            rule=Rule.REJECTION,
+        ),
+    )
+    assert finished.reason is FinishReason.STOP
+    check(text_of(drafted))
+
+
+def test_a_reply_in_a_grammar(engine: LlamaEngine) -> None:
+    steps, finished = run(engine, ask(grammar='root ::= "No" | "Yes" " indeed"?'))
+    assert text_of(steps) in {"No", "Yes", "Yes indeed"}
+    assert finished.reason is FinishReason.STOP
+
+
+def test_a_mistake_is_told_before_anything_is_written(engine: LlamaEngine) -> None:
+    with pytest.raises(UserFacingError, match="The JSON schema cannot be used"):
+        run(engine, ask(json_schema="{"))
+    with pytest.raises(ValueError, match="not both"):
+        ask(json_schema="{}", grammar='root ::= "a"')
+
+
+def test_a_grammar_against_the_bans_is_told(engine: LlamaEngine) -> None:
+    banned = tuple((token, -float("inf")) for token in range(49152))
+    with pytest.raises(UserFacingError, match="The reply cannot go on"):
+        run(engine, ask(grammar='root ::= "a"', sampling=SamplingSettings(logit_bias=banned)))
