@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 
 import pytest
 from pytestqt.exceptions import capture_exceptions
@@ -17,13 +18,16 @@ def test_jobs_run_in_order_elsewhere_and_report_here(qtbot: QtBot) -> None:
     here = threading.get_ident()
     ran: list[int] = []
     reports: list[tuple[int, bool]] = []
+
+    def job(number: int) -> int:
+        ran.append(number)
+        return threading.get_ident()
+
+    def report(number: int, where: int) -> None:
+        reports.append((number, where != here and threading.get_ident() == here))
+
     for number in range(20):
-        worker.run(
-            lambda number=number: (ran.append(number), threading.get_ident())[1],  # type: ignore[misc]
-            lambda where, number=number: reports.append(  # type: ignore[misc]
-                (number, where != here and threading.get_ident() == here)
-            ),
-        )
+        worker.run(partial(job, number), partial(report, number))
     qtbot.waitUntil(lambda: worker.idle)
     assert ran == list(range(20))
     assert reports == [(number, True) for number in range(20)]
@@ -62,8 +66,13 @@ def test_closing_does_what_waits_and_reports_no_more(qtbot: QtBot) -> None:
     worker = Worker("test")
     done: list[int] = []
     reported: list[int] = []
+
+    def job(number: int) -> None:
+        time.sleep(0.01)
+        done.append(number)
+
     for number in range(5):
-        worker.run(lambda number=number: (time.sleep(0.01), done.append(number)), lambda _: reported.append(1))  # type: ignore[misc]
+        worker.run(partial(job, number), lambda _: reported.append(1))
     assert worker.close()
     assert done == [0, 1, 2, 3, 4]
     worker.run(lambda: done.append(9))

@@ -350,7 +350,7 @@ def test_searching_finds_words_inside_messages(qtbot: QtBot, make_app: AppMaker)
     QTest.keyClicks(app.window.chats.search, "yellow")
     qtbot.waitUntil(lambda: app.window.chats.model.rowCount() == 1)
     QTest.keyClicks(app.window.chats.search, " submarine")
-    qtbot.waitUntil(lambda: app.window.chats.empty.isVisible())
+    qtbot.waitUntil(app.window.chats.empty.isVisible)
     QTest.keyClick(app.window.chats.search, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: app.window.chats.model.rowCount() == 3)
 

@@ -21,13 +21,15 @@ from forespeak.ui.dialogs import CrashDialog, ErrorDialog, crash_report
 
 
 def secret_error() -> Exception:
-    try:
+    def inner() -> None:
         try:
             int("my private words")
         except ValueError as error:
             raise RuntimeError("more private words in /home/somebody") from error
-    except RuntimeError as error:
-        return error
+
+    with pytest.raises(RuntimeError) as caught:
+        inner()
+    return caught.value
 
 
 def labels(dialog: ErrorDialog) -> list[str]:

@@ -55,7 +55,7 @@ def test_unpacking_can_be_cancelled_and_is_offered_again(qtbot: QtBot, make_app:
     app = make_app(ready=False, models=FakeModels(tmp_path, unpacked=False))
     qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.OFFERED)
     click(app, "primary")
-    qtbot.waitUntil(lambda: app.window.card.bar.isVisible())
+    qtbot.waitUntil(app.window.card.bar.isVisible)
     click(app, "secondary")
     qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.OFFERED)
     assert app.session.preferences.target is None

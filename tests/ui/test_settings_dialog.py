@@ -52,8 +52,8 @@ def test_every_control_changes_its_own_setting(dialog: SettingsDialog) -> None:
     start = dialog.preferences
     dialog.system_prompt.setPlainText("Be brief.")
     dialog.max_tokens.setValue(64)
-    dialog._numbers["temperature"].setValue(0.0)
-    dialog._numbers["top_k"].setValue(5)  # type: ignore[arg-type]
+    dialog._numbers["temperature"].setValue(0)
+    dialog._numbers["top_k"].setValue(5)
     dialog.rejection.click()
     dialog.random_seed.click()
     dialog.seed.clear()
@@ -104,7 +104,7 @@ def test_the_open_chats_prompt_is_its_own(qtbot: QtBot, make_app: AppMaker) -> N
     assert dialog is not None
     assert not dialog.chat_prompt.isEnabled()
     app.session.chats.send("Hello")
-    qtbot.waitUntil(lambda: dialog.chat_prompt.isEnabled())
+    qtbot.waitUntil(dialog.chat_prompt.isEnabled)
     assert dialog.chat_prompt.toPlainText() == "General."
     dialog.chat_prompt.setPlainText("Special.")
     qtbot.waitUntil(lambda: app.store.chat(1).system_prompt == "Special.")

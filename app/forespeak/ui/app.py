@@ -32,6 +32,7 @@ def run_window(argv: Sequence[str] | None = None) -> int:
     from forespeak.models.folders import folders
     from forespeak.ui.crash_guard import CrashGuard
     from forespeak.ui.preferences import PreferencesFile
+    from forespeak.ui.quit_signals import QuitSignals
 
     application = make_application(list(sys.argv if argv is None else argv))
     where = folders()
@@ -42,10 +43,13 @@ def run_window(argv: Sequence[str] | None = None) -> int:
     window, appearance = make_window(application, preferences)
     # Qt quits with the last window, and a tool tip or a menu may happen to be one.
     window.closing.connect(application.quit, Qt.ConnectionType.QueuedConnection)
+    signals = QuitSignals(application)
+    signals.arrived.connect(window.close)
     window.show()
     # Everything that reads the disk or takes long to import waits until the window is up.
     QTimer.singleShot(0, lambda: _begin(application, window, appearance, preferences_file, where))
     code = application.exec()
+    signals.uninstall()
     guard.uninstall()
     return code
 

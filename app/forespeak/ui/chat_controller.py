@@ -11,7 +11,7 @@ from forespeak.chats.records import Chat
 from forespeak.chats.store import ChatStore
 from forespeak.engines.engine import Role
 from forespeak.errors import UserFacingError
-from forespeak.speculation.trace import Step
+from forespeak.speculation.trace import SpeculationState, Step
 from forespeak.ui.background import Worker
 from forespeak.ui.chat_reader import BegunReply, ChatReader, OpenedChat
 from forespeak.ui.chat_records import ReplySettings, context_tokens, title_of, with_live
@@ -104,6 +104,11 @@ class ChatController(QObject):
 
     def last_reply(self) -> int | None:
         return next((item.id for item in reversed(self._items) if item.role is Role.ASSISTANT), None)
+
+    def last_speculation(self) -> SpeculationState | None:
+        """What drafting did at the end of the last reply."""
+        stats = self._items[-1].stats if self._items else None
+        return None if stats is None else stats.speculation
 
     def set_preferences(self, preferences: Preferences) -> None:
         self._preferences = preferences
@@ -332,12 +337,20 @@ class ChatController(QObject):
             self._panel.set_state(reply.speculation)
         if reply.steps:
             self._panel.add_steps(tuple(reply.steps), reply.seconds)
+            self._show_first_token(reply)
+
+    def _show_first_token(self, reply: LiveReply) -> None:
+        seconds = reply.seconds_to_first_token
+        if seconds is not None:
+            self._panel.set_first_token(seconds)
 
     @Slot(object, object)
     def _grew(self, reply: LiveReply, steps: Sequence[Step]) -> None:
         if not self._is_shown(reply):
             return
         self._view.append_steps(reply.message, steps)
+        if len(reply.steps) == len(steps):
+            self._show_first_token(reply)
         self._panel.add_steps(steps, reply.seconds)
         rate = reply.rate
         if rate is not None:

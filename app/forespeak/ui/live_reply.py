@@ -48,7 +48,7 @@ class LiveReply:
     counter: StepCounter = field(default_factory=StepCounter)
     speculation: SpeculationState | None = None
     prompt: tuple[int, int] | None = None
-    notes: list[str] = field(default_factory=list)
+    sent_at: float | None = None
     first_step_at: float | None = None
     ending: Ending | None = None
     _recent: deque[tuple[float, int]] = field(default_factory=deque)
@@ -67,6 +67,13 @@ class LiveReply:
     @property
     def text(self) -> str:
         return "".join(token.text for token in chain.from_iterable(step.emitted for step in self.steps))
+
+    @property
+    def seconds_to_first_token(self) -> float | None:
+        """From sending the request to the engine; None before there is one."""
+        if self.sent_at is None or self.first_step_at is None:
+            return None
+        return self.first_step_at - self.sent_at
 
     @property
     def seconds(self) -> float:

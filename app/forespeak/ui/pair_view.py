@@ -38,7 +38,7 @@ class PairView(QObject):
         self._chats = chats
         self._problems = problems
         self._preferences = preferences
-        self._last_refusal = ""
+        self._last_told = ""
         self._context_used: int | None = None
         window.set_choices(self._choices)
         window.veil.fileDropped.connect(self._dropped)
@@ -115,13 +115,25 @@ class PairView(QObject):
         composer.set_settings_summary(self.tr("T {value:g}").format(value=sampling.temperature))
         self.show_context(self._context_used)
         if not self._chats.busy:
-            self._window.panel.set_state(self._speculation_ahead())
+            last = self._chats.last_speculation()
+            self._window.panel.set_state(self._speculation_ahead() or (last if last and last.active else None))
         fit = status.fit
-        if fit is not None and not fit.fits and fit.full != self._last_refusal:
-            self._last_refusal = fit.full
-            self._problems.show_banner(
-                UserFacingError("This draft cannot serve the target.", fit.full, "The target answers without it.")
+        if fit is not None and not fit.fits:
+            self._tell_once(
+                UserFacingError(
+                    self.tr("This draft cannot serve the target."),
+                    fit.full,
+                    self.tr("The target answers without it."),
+                )
             )
+        elif status.loaded is not None and status.loaded.template_problem is not None:
+            self._tell_once(UserFacingError(status.loaded.template_problem))
+
+    def _tell_once(self, problem: UserFacingError) -> None:
+        """Not again each time that something else changes."""
+        if str(problem) != self._last_told:
+            self._last_told = str(problem)
+            self._problems.show_banner(problem)
 
     def _speculation_ahead(self) -> SpeculationState | None:
         """What the next message has to expect, as far as that is known before it is sent."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal, Slot
 
 from forespeak.chats.records import MessageState
-from forespeak.engines.engine import Died, Failed
+from forespeak.engines.engine import Died, EngineEvent, Failed
 from forespeak.errors import UserFacingError
 from forespeak.ui.dialogs import ErrorDialog, Problem
 from forespeak.ui.live_reply import LiveReply
@@ -36,6 +36,16 @@ class ProblemView(QObject):
         dialog.setModal(True)
         dialog.finished.connect(dialog.deleteLater)
         dialog.show()
+
+    @Slot(str)
+    def show_notice(self, words: str) -> None:
+        self.show_banner(UserFacingError(words))
+
+    @Slot(object)
+    def engine_event(self, event: EngineEvent) -> None:
+        """An engine that died while it had nothing to do: no reply tells of it."""
+        if event.request == 0 and isinstance(event.body, Died):
+            self.show_banner(event.body)
 
     @Slot(object)
     def saving_failed(self, error: UserFacingError) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -24,6 +25,8 @@ class ReplyController(QObject):
     """LiveReply whose prompt or speculation got on"""
     ended = Signal(object)
     """LiveReply with its ending, which may not be on disk yet"""
+    noticed = Signal(str)
+    """Something the engine wants known about a reply, beside its text"""
     stored = Signal(object)
     """LiveReply that is over and wholly on disk"""
 
@@ -88,6 +91,7 @@ class ReplyController(QObject):
     # -- inside
 
     def _send(self, reply: LiveReply) -> None:
+        reply.sent_at = time.perf_counter()
         reply.number = self._pair.client.generate(reply.request)
         self._bridge.watch(reply.number)
 
@@ -128,13 +132,12 @@ class ReplyController(QObject):
                 reply.speculation = state
                 self.progressed.emit(reply)
             case Notice(text):
-                reply.notes.append(text)
-                self.progressed.emit(reply)
+                self.noticed.emit(text)
             case Finished(reason, stats):
                 if reply.request.source is None and stats.tokens_per_second > 0:
                     self._plain_rates[reply.plain_key] = stats.tokens_per_second
                 state_after = MessageState.STOPPED if reason is FinishReason.CANCELLED else MessageState.COMPLETE
-                self._end(reply, Ending(state_after, self._note(reply, reason), "", stats, reason))
+                self._end(reply, Ending(state_after, self._note(reason), "", stats, reason))
             case Failed() as problem:
                 words = " ".join(part for part in (problem.what, problem.why, problem.remedy) if part)
                 self._end(reply, Ending(MessageState.FAILED, words, problem.details))
@@ -144,13 +147,12 @@ class ReplyController(QObject):
             case _:
                 pass
 
-    def _note(self, reply: LiveReply, reason: FinishReason) -> str:
-        notes = list(reply.notes)
+    def _note(self, reason: FinishReason) -> str:
         if reason is FinishReason.CONTEXT_FULL:
-            notes.append(self.tr("The model's context is full. A new chat, or a longer context in Settings, goes on."))
-        elif reason is FinishReason.LENGTH:
-            notes.append(self.tr("The reply reached the length set in Settings."))
-        return " ".join(notes)
+            return self.tr("The model's context is full. A new chat, or a longer context in Settings, goes on.")
+        if reason is FinishReason.LENGTH:
+            return self.tr("The reply reached the length set in Settings.")
+        return ""
 
     def _end(self, reply: LiveReply, ending: Ending) -> None:
         reply.ending = ending

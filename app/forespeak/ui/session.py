@@ -116,6 +116,8 @@ class Session(QObject):
         self.chats.chatOpened.connect(self._chat_opened)
         self.chats.problemFound.connect(self.problems.show_dialog)
         self.replies.ended.connect(self.problems.reply_ended)
+        self.replies.noticed.connect(self.problems.show_notice)
+        self.bridge.eventArrived.connect(self.problems.engine_event)
         self.saver.failed.connect(self.problems.saving_failed)
         self.saver.recovered.connect(self.problems.saving_recovered)
         self.problems.retryRequested.connect(self.saver.retry)
