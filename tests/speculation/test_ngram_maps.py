@@ -90,11 +90,6 @@ def test_caps_follow_their_rule(kind: type[NgramMap], prompt: list[int], rounds:
                 caps[key] = agreed
 
 
-def after(source: NgramMap, text: list[int], *emitted: int) -> list[int]:
-    source.accept(emitted)
-    return [*text, *emitted]
-
-
 def test_the_cap_becomes_the_number_accepted_last_time_and_grows_again() -> None:
     source = NgramMapK(NgramMapSettings(size_n=2, size_m=8))
     passage = [1, 2, 10, 11, 12, 13, 14, 15, 16, 17]
@@ -167,6 +162,19 @@ def test_a_cut_takes_back_what_it_taught(kind: type[NgramMap]) -> None:
     # The chat goes on instead: the lesson stays.
     source.begin([*prompt, 3, 4, 0, 3, 4, 5, 6, 1, 2], SAMPLER)
     assert source.propose(4).tokens == (3, 4)
+
+
+@pytest.mark.parametrize("kind", [NgramMapK, NgramMapK4V])
+def test_a_draft_that_was_never_judged_is_dropped(kind: type[NgramMap]) -> None:
+    source = kind(SMALL)
+    text = [1, 2, 3, 4, 5, 6, 1, 2]
+    source.begin(text, SAMPLER)
+    assert source.propose(4).tokens == (3, 4, 5, 6)
+    # The generation was closed there; the next one begins with another token.
+    source.begin([*text, 0], SAMPLER)
+    source.accept([0])
+    source.accept([1, 2, 3, 4, 5, 6, 1, 2])
+    assert source.propose(4).tokens == (3, 4, 5, 6)
 
 
 def test_k4v_drafts_only_what_dominates() -> None:

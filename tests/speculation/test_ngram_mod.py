@@ -99,42 +99,73 @@ def test_a_short_chain_is_taken_for_chance() -> None:
 SMALL = NgramModSettings(n_match=2, n_min=0, n_max=8, table_bits=12)
 
 
-def refused(source: NgramMod, rounds: int) -> None:
-    """So many drafts of which nothing comes true; each time the text says 1, 2, 3, 4 again."""
+OLD = [50, 51, 52, 53]
+"""Said once, at the beginning: whoever still knows it has not forgotten."""
+
+
+def playing() -> NgramMod:
+    source = NgramMod(SMALL)
+    source.begin([*OLD, 1, 2, 3, 4, 1, 2], SAMPLER)
+    return source
+
+
+def refused(source: NgramMod, rounds: int, came: tuple[int, ...] = (9,)) -> None:
+    """So many drafts of which no more than `came` comes true; each time the text says 1, 2, 3, 4 again."""
     for _ in range(rounds):
         assert source.propose(4).tokens == (3, 4, 1, 2)
-        source.accept([9])
+        source.accept(came)
         source.accept([1, 2, 3, 4, 1, 2])
+
+
+def remembers(source: NgramMod) -> bool:
+    source.accept(OLD[:2])
+    return source.propose(2).tokens == tuple(OLD[2:])
 
 
 def test_five_bad_rounds_and_it_forgets() -> None:
-    source = NgramMod(SMALL)
-    source.begin([1, 2, 3, 4, 1, 2], SAMPLER)
+    source = playing()
     refused(source, 4)
-    assert source.propose(4).tokens == (3, 4, 1, 2)
-    source.accept([9])
-    source.accept([1, 2])
-    assert source.propose(4).tokens == (), "1, 2 is not known any more"
-    source.accept([5, 1, 2])
-    assert source.propose(2).tokens == (5, 1), "but what came since is"
-    # A new reply to the same text starts with everything again.
-    text = [1, 2, 3, 4, 1, 2, 7, 1, 2]
-    source.begin(text, SAMPLER)
-    fresh = NgramMod(SMALL)
-    fresh.begin(text, SAMPLER)
-    assert source.propose(4).tokens == fresh.propose(4).tokens == (7, 1, 2, 7)
+    assert remembers(source)
+    source.accept([0, 1, 2])
+    # That one was in vain too, and now it is five.
+    assert not remembers(source)
+    source.accept([5, 1, 2, 5, 1, 2])
+    assert source.propose(2).tokens == (5, 1), "what came since is known"
 
 
-def test_a_good_round_between_keeps_it() -> None:
+def test_a_new_reply_starts_with_everything_again() -> None:
+    source = playing()
+    refused(source, 5)
+    assert not remembers(source)
+    source.begin([*OLD, 1, 2], SAMPLER)
+    assert remembers(source)
+
+
+@pytest.mark.parametrize("came", [(3, 9), (3, 4, 1, 9), (3,)])
+def test_a_round_that_is_not_bad(came: tuple[int, ...]) -> None:
+    """One of four is a quarter and not less; one of four before the reply ended says nothing."""
+    source = playing()
+    refused(source, 4)
+    refused(source, 1, came)
+    assert remembers(source)
+
+
+def test_rounds_that_ended_with_the_reply_do_not_count() -> None:
     source = NgramMod(SMALL)
-    source.begin([1, 2, 3, 4, 1, 2], SAMPLER)
-    for _ in range(3):
-        refused(source, 4)
-        assert source.propose(4).tokens == (3, 4, 1, 2)
-        # One of four is a quarter, and not less.
-        source.accept([3, 9])
-        source.accept([1, 2, 3, 4, 1, 2])
-    refused(source, 1)
+    source.begin([*OLD, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2], SAMPLER)
+    for _ in range(7):
+        assert source.propose(7).tokens == (3, 4, 5, 6, 7, 8, 9)
+        source.accept([3])
+        source.accept([4, 5, 6, 7, 8, 9, 1, 2])
+    assert remembers(source)
+
+
+def test_a_branch_begins_without_bad_rounds() -> None:
+    source = playing()
+    refused(source, 4)
+    source.begin([*OLD, 1, 2, 3, 4, 1, 2], SAMPLER)
+    refused(source, 4)
+    assert remembers(source)
 
 
 def test_a_full_table_is_forgotten_at_the_next_beginning() -> None:

@@ -48,11 +48,11 @@ class NgramMod(TextSource):
 
     llama.cpp's `ngram-mod` (common/ngram-mod.cpp). Keys are not kept, so a collision may give a stranger's follower;
     a chain of fewer than `n_min` tokens is taken for one. (`n_min` is asked of the chain, not of the draft: a lower
-    limit shortens the draft only.) The table is forgotten when a quarter of it is used, at the next beginning, and
-    after five drafts in a row of which less than a quarter was accepted; the next beginning learns its text anew.
+    limit shortens the draft only.) After five drafts in a row of which less than a quarter was accepted the table is
+    forgotten; the next beginning learns its text anew.
 
-    `shared` keeps in the table what other texts have taught, branches and other chats; without it, the table always
-    holds what the current text says and nothing else.
+    `shared` keeps in the table what other texts have taught, branches and other chats, until a quarter of it is used;
+    without it, the table always holds what the current text says and nothing else.
 
     A flat table of int32 rather than a dictionary: 16 MiB whatever was read, untouched pages included, where a
     dictionary takes some 100 bytes an entry and has no natural end.
@@ -91,7 +91,7 @@ class NgramMod(TextSource):
 
     def begin(self, tokens: Sequence[int], sampler: Sampler) -> None:
         self._draft = ()
-        if self._has_forgotten or self._used > MOST_OCCUPIED * len(self._table):
+        if self._has_forgotten or (self._shared and self._used > MOST_OCCUPIED * len(self._table)):
             self._text.clear()
             self._forget()
         super().begin(tokens, sampler)
@@ -135,8 +135,9 @@ class NgramMod(TextSource):
             slot, token = self._slot(hashed), text[end]
             before = table[slot]
             table[slot] = token + 1
-            self._used += not before
-            if not self._shared:
+            if self._shared:
+                self._used += not before
+            else:
                 self._slots.append(slot)
                 self._before.append(before)
             hashed = self._rolled(hashed, token, text[end - size])
@@ -144,9 +145,7 @@ class NgramMod(TextSource):
 
     def _cut(self, length: int) -> None:
         while self._slots and self._next > length:
-            before = self._before.pop()
-            self._table[self._slots.pop()] = before
-            self._used -= not before
+            self._table[self._slots.pop()] = self._before.pop()
             self._next -= 1
         # A shared table keeps what was cut off; in one that was not, all that is left to cut was never in it.
         self._next = max(min(self._next, length), self._settings.n_match)
