@@ -112,6 +112,18 @@ def test_the_newest_step_is_always_in_view_and_thousands_do_not_slow_it(qtbot: Q
     assert count(grab(strip), LIGHT.bonus.line) > 3
 
 
+def test_a_new_step_leaves_the_others_where_they_are(qtbot: QtBot) -> None:
+    strip = StepsStrip()
+    shown(qtbot, strip)
+    strip.add([step(n, accepted("a"), accepted("b"), corrected("c"), rejected=("x",)) for n in range(1001)])
+    before = grab(strip)
+    strip.add([step(1001, bonus("a"))])
+    after = grab(strip)
+    moved = before.copy(0, 0, 280, 6 * 17) != after.copy(0, 0, 280, 6 * 17)
+    scrolled = before.copy(0, 17, 280, 5 * 17) == after.copy(0, 0, 280, 5 * 17)
+    assert not moved or scrolled
+
+
 def test_the_meter_fills_and_warns(qtbot: QtBot) -> None:
     meter = ContextMeter()
     shown(qtbot, meter, 110)

@@ -125,6 +125,18 @@ def test_the_end_is_followed_while_a_reply_grows(view: ConversationView) -> None
     assert not jump_button(view).isVisible()
 
 
+def test_every_token_is_painted_when_it_arrives(view: ConversationView) -> None:
+    """What was painted while tokens came, and moved while it scrolled, is what would be painted now."""
+    view.set_messages([MessageItem(1, Role.USER, "Go"), MessageItem(2, Role.ASSISTANT, "", state="generating")])
+    QApplication.processEvents()
+    screen = view.screen()
+    for one in scripted_steps(LONG[:3000]):
+        view.append_steps(2, [one])
+        QApplication.processEvents()
+        there = screen.grabWindow(view.winId()).toImage()
+        assert there.convertToFormat(there.Format.Format_RGB32) == view.grab().toImage()
+
+
 def test_whoever_scrolled_up_is_left_alone_and_finds_the_way_back(view: ConversationView, qtbot: QtBot) -> None:
     steps = scripted_steps(LONG + LONG)
     half = len(steps) // 2
@@ -139,6 +151,17 @@ def test_whoever_scrolled_up_is_left_alone_and_finds_the_way_back(view: Conversa
     value, maximum = bar_of(view)
     assert value == maximum
     assert not jump_button(view).isVisible()
+
+
+def test_the_smallest_step_up_lets_go_of_the_end(view: ConversationView) -> None:
+    view.set_messages(dialogue(5))
+    maximum = bar_of(view)[1]
+    scroll_to(view, maximum - 3)
+    assert bar_of(view)[1] - bar_of(view)[0] == 3
+    scroll_to(view, bar_of(view)[1] - 40)
+    scroll_to(view, bar_of(view)[1] - 20)
+    value, maximum = bar_of(view)
+    assert value == maximum, "near the end it takes hold again"
 
 
 def test_ones_own_message_brings_the_end_into_view(view: ConversationView) -> None:

@@ -21,6 +21,7 @@ def shown(qtbot: QtBot, view_type: type[MessageView], item: MessageItem, width: 
     qtbot.addWidget(window)
     view = view_type(item, Look(LIGHT), width, window)
     view.ensure(0, 1e9)
+    view.arrange()
     view.resize(width + view.edge, int(view.content_height()) + 1)
     window.resize(view.size())
     window.show()

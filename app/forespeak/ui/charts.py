@@ -14,7 +14,8 @@ from forespeak.ui.text_look import paint_underline
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, MarkKind, Theme, mark_kind, ui_font
 
 _SPARK_POINTS = 120
-_KEPT_STEPS = 400
+_KEPT_STEPS = 200
+_KEPT_ROWS = 12
 _EXPLAINED = {
     MarkKind.ACCEPTED_MODEL: "Proposed by the draft model, accepted by the target.",
     MarkKind.ACCEPTED_NGRAM: "Found in the text before, accepted by the target.",
@@ -150,6 +151,9 @@ class StepsStrip(Chart):
         super().__init__(parent)
         self._rows = rows
         self._steps: deque[tuple[MarkKind | None, ...]] = deque(maxlen=_KEPT_STEPS)
+        self._placed: deque[list[tuple[float, tuple[MarkKind | None, ...]]]] = deque([[]], maxlen=_KEPT_ROWS)
+        """Rows of steps with their left edges."""
+        self._right = 0.0
         self.setFixedHeight(int(rows * self._ROW))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.reset()
@@ -160,34 +164,37 @@ class StepsStrip(Chart):
 
     def reset(self) -> None:
         self._steps.clear()
+        self._place_all()
         self.setAccessibleName(self.tr("No steps yet"))
         self.update()
 
     def add(self, steps: Sequence[Step]) -> None:
         for step in steps:
             kinds = [mark_kind(token.origin, token.source) for token in step.emitted]
-            self._steps.append((*kinds, *(MarkKind.REJECTED for _ in step.rejected)))
+            kept = (*kinds, *(MarkKind.REJECTED for _ in step.rejected))
+            self._steps.append(kept)
+            self._place(kept)
         if steps:
             last = steps[-1]
             words = self.tr("Newest step: {0} accepted, {1} rejected")
             self.setAccessibleName(words.format(last.accepted_count, len(last.rejected)))
         self.update()
 
-    def _last_rows(self) -> list[list[tuple[float, tuple[MarkKind | None, ...]]]]:
-        """The newest steps in rows, as many as there is room for; each step with its left edge."""
-        fits = max(int((self.width() + 5) / self._CELL), 1)
-        # From the newest backwards would move everything with each step: rows are filled from the oldest one kept.
-        rows: list[list[tuple[float, tuple[MarkKind | None, ...]]]] = [[]]
-        x = 0.0
+    def _place(self, kinds: tuple[MarkKind | None, ...]) -> None:
+        """Behind the last step, or at the beginning of a new row. What is placed stays where it is."""
+        shown = kinds[: max(int((self.width() + 2) / self._CELL), 1)]
+        wide = len(shown) * self._CELL
+        if self._right and self._right + wide - 2 > self.width():
+            self._placed.append([])
+            self._right = 0.0
+        self._placed[-1].append((self._right, shown))
+        self._right += wide + 5
+
+    def _place_all(self) -> None:
+        self._placed = deque([[]], maxlen=_KEPT_ROWS)
+        self._right = 0.0
         for kinds in self._steps:
-            shown = kinds[:fits]
-            wide = len(shown) * self._CELL
-            if x and x + wide - 2 > self.width():
-                rows.append([])
-                x = 0.0
-            rows[-1].append((x, shown))
-            x += wide + 5
-        return rows[-self._rows :]
+            self._place(kinds)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -200,7 +207,7 @@ class StepsStrip(Chart):
             return
         brushes = {kind: QColor(self.theme.mark(kind).line) for kind in MarkKind}
         plain = QColor(self.theme.control_line)
-        for number, row in enumerate(self._last_rows()):
+        for number, row in enumerate(list(self._placed)[-self._rows :]):
             y = number * self._ROW + 1
             for x, kinds in row:
                 for place, kind in enumerate(kinds):
@@ -232,7 +239,8 @@ class StepsStrip(Chart):
             painter.drawRoundedRect(cell, 2, 2)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        self.update()
+        if event.size().width() != event.oldSize().width():
+            self._place_all()
         super().resizeEvent(event)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices, QKeyEvent, QPainter, QPixmap, QResizeEvent, QShowEvent
+from PySide6.QtGui import QColor, QDesktopServices, QKeyEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from forespeak.engines.engine import Role
@@ -76,12 +76,12 @@ class ConversationView(QWidget):
         self._moving = False
         self._warm = False
         self._width = 0
+        self._value = 0
         self._scroll = QScrollArea(self)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._canvas = QWidget()
-        self._canvas.setObjectName("conversationCanvas")
+        self._canvas = _Canvas()
         self._scroll.setWidget(self._canvas)
         self._scroll.verticalScrollBar().valueChanged.connect(self._scrolled)
         self._jump = QPushButton(self.tr("Jump to newest"), self)
@@ -101,7 +101,8 @@ class ConversationView(QWidget):
         self._card.set_theme(theme)
         self._empty.set_theme(theme)
         self._jump.setIcon(icon("down", theme.ink))
-        self._canvas.setStyleSheet(f"#conversationCanvas {{ background: {theme.window}; }}")
+        self._canvas.colour = QColor(theme.window)
+        self._canvas.update()
         self._scroll.setStyleSheet(f"QScrollArea {{ background: {theme.window}; border: none; }}")
 
     def set_mark_style(self, style: MarkStyle) -> None:
@@ -221,7 +222,7 @@ class ConversationView(QWidget):
         bar = self._scroll.verticalScrollBar()
         viewport = self._scroll.viewport()
         self._moving = True
-        self._place()
+        self._measure()
         # Building changes estimated heights, which brings other messages near.
         for _ in range(4):
             if self._sticks:
@@ -230,12 +231,15 @@ class ConversationView(QWidget):
             grown, changed = self._build_between(top, top + viewport.height())
             if not changed:
                 break
-            self._place()
+            self._measure()
             if grown and not self._sticks:
                 bar.setValue(round(top + grown))
         if self._sticks:
             bar.setValue(bar.maximum())
+        # Only now, in this order: scrolled first and grown then, what is painted already is moved and not painted anew.
+        self._place()
         self._moving = False
+        self._value = bar.value()
         self._place_jump()
 
     def _build_between(self, top: float, bottom: float) -> tuple[float, bool]:
@@ -254,22 +258,25 @@ class ConversationView(QWidget):
             changed = changed or fresh or difference != 0.0
         return grown, changed
 
-    def _place(self) -> None:
-        left, width = self._column()
+    def _measure(self) -> None:
         y = _TOP_MARGIN
         for entry in self._entries:
-            height = int(entry.height + 0.999)
             entry.top = y
-            view = entry.view
-            if view is not None:
-                place = QRect(left - view.edge, y, width + view.edge, height)
-                if view.geometry() != place:
-                    view.setGeometry(place)
-            y += height + _GAP
+            y += int(entry.height + 0.999) + _GAP
         viewport = self._scroll.viewport()
         size = QSize(viewport.width(), max(y - _GAP + _BOTTOM_MARGIN, viewport.height()))
         if self._canvas.size() != size:
             self._canvas.resize(size)
+
+    def _place(self) -> None:
+        left, width = self._column()
+        for entry in self._entries:
+            view = entry.view
+            if view is not None:
+                place = QRect(left - view.edge, entry.top, width + view.edge, int(entry.height + 0.999))
+                if view.geometry() != place:
+                    view.setGeometry(place)
+                view.arrange()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -318,7 +325,9 @@ class ConversationView(QWidget):
         if self._moving:
             return
         self._card.hide()
-        self._sticks = value >= self._scroll.verticalScrollBar().maximum() - _AT_BOTTOM
+        # The least step upwards lets go; coming back near the end takes hold again.
+        near = 0 if value < self._value else _AT_BOTTOM
+        self._sticks = value >= self._scroll.verticalScrollBar().maximum() - near
         self._settle()
 
     def _place_jump(self) -> None:
@@ -370,6 +379,21 @@ class ConversationView(QWidget):
 def _load_ahead() -> None:
     parser()
     load_lexers()
+
+
+class _Canvas(QWidget):
+    """What the messages stand on. It is known to be opaque, so Qt scrolls it by moving what is painted already."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.colour = QColor(LIGHT.window)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), self.colour)
+        painter.end()
 
 
 class EmptyConversation(QWidget):

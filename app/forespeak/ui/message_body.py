@@ -56,6 +56,8 @@ class MessageBody(QWidget):
         self._hover_timer = QTimer(self, singleShot=True, interval=_HOVER_MILLISECONDS)
         self._hover_timer.timeout.connect(self._announce_hovered)
         self.setMouseTracking(True)
+        # A reply grows at its end: what was painted stays.
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("Reply"))
 
@@ -77,6 +79,9 @@ class MessageBody(QWidget):
     def ensure(self, top: float, bottom: float, ahead: float = 0.0) -> float:
         """Lay out what lies between and `ahead` pixels above, with buttons on code; returns the growth above `top`."""
         grown = self.document.ensure(top, bottom, ahead)
+        dirty = self.document.take_dirty()
+        if dirty is not None:
+            self.update(QRect(0, int(dirty), self.width(), max(int(self.document.height - dirty) + 2, 2)))
         seen = set()
         for box, corner in self.document.code_boxes(top, bottom):
             seen.add(box)

@@ -23,6 +23,8 @@ from forespeak.ui.text_flow import TextFlow
 from forespeak.ui.text_look import Look
 from forespeak.ui.theme import REPLY_LINE_HEIGHT, REPLY_PIXELS
 
+_CLEAN = float("inf")
+
 
 @dataclass(slots=True, eq=False)
 class _Section:
@@ -61,6 +63,7 @@ class MessageDocument:
         """Grows as the last section, while a reply is being generated."""
         self._width = 0.0
         self._look: Look | None = None
+        self._dirty = _CLEAN
         self._average_width = 7.6
 
     # Content
@@ -101,6 +104,7 @@ class MessageDocument:
     def append(self, steps: Sequence[Step]) -> None:
         """More tokens at the end. They stay without marks where those before are not known."""
         self._go_on()
+        self._changed_from(len(self._sections) - 1)
         known = self.provenance.length == len(self.text)
         self.text += (self.provenance if known else Provenance()).add(steps)
         for start, end in self._splitter.advance(self.text):
@@ -197,6 +201,7 @@ class MessageDocument:
             section = self._sections[at]
             if not section.laid_out:
                 before = section.height
+                self._changed_from(at)
                 self._lay_out(section, first=at == 0)
                 if section.height != before:
                     first_changed = at if first_changed is None else first_changed
@@ -232,6 +237,15 @@ class MessageDocument:
             box.top = y
             y += box.height
         section.height, section.laid_out = y, True
+
+    def _changed_from(self, section: int) -> None:
+        if section < len(self._sections):
+            self._dirty = min(self._dirty, self._sections[section].top)
+
+    def take_dirty(self) -> float | None:
+        """The height from which on something looks different since the last call; None if nothing does."""
+        dirty, self._dirty = self._dirty, _CLEAN
+        return None if dirty == _CLEAN else dirty
 
     # Painting and finding
 

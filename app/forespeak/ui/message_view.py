@@ -58,6 +58,9 @@ class MessageView(QWidget):
         """
         return 0.0
 
+    def arrange(self) -> None:
+        """Give the parts their places, after `ensure`."""
+
     def version_buttons(self) -> list[QWidget]:
         """The way to other versions, if there are any."""
         item = self.item
@@ -198,6 +201,7 @@ class ReplyView(MessageView):
     def __init__(self, item: MessageItem, look: Look, width: float, parent: QWidget) -> None:
         super().__init__(item, look, width, parent)
         self.edge = _EDGE
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self.body = MessageBody(look, self)
         self.body.focusMoved.connect(self.update)
         self._progress: PromptProgressBar | None = None
@@ -230,7 +234,7 @@ class ReplyView(MessageView):
     def set_width(self, width: float) -> None:
         super().set_width(width)
         self.body.document.set_width(self._text_width)
-        self._arrange()
+        self.arrange()
 
     def set_look(self, look: Look) -> None:
         super().set_look(look)
@@ -241,9 +245,7 @@ class ReplyView(MessageView):
             self._footer.set_theme(look.theme)
 
     def ensure(self, top: float, bottom: float, ahead: float = 0.0) -> float:
-        grown = self.body.ensure(top, bottom, ahead)
-        self._arrange()
-        return grown
+        return self.body.ensure(top, bottom, ahead)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self.body.focused_by_keyboard:
@@ -271,9 +273,9 @@ class ReplyView(MessageView):
             self._footer.show()
         if not self.generating:
             self.body.setAccessibleName(self.tr("Reply: {0}").format(self.item.text))
-        self._arrange()
+        self.arrange()
 
-    def _arrange(self) -> None:
+    def arrange(self) -> None:
         width = int(self._text_width)
         height = int(self.body.document.height + 0.999)
         self.body.setGeometry(_EDGE, 0, width, height)

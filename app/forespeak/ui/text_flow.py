@@ -25,7 +25,7 @@ from PySide6.QtGui import (
 )
 
 from forespeak.ui.rich_text import RichText, SourceRun, Style
-from forespeak.ui.text_look import FlowFont, Look, MarkRun, char_format, paint_underline
+from forespeak.ui.text_look import FlowFont, Look, MarkRun, char_format, colour_of, paint_underline
 from forespeak.ui.theme import MarkKind, MarkStyle, Theme
 
 _CHUNK = 1500
@@ -219,11 +219,12 @@ class TextFlow:
 
     @staticmethod
     def _paint_marks(painter: QPainter, line: _Line, look: Look) -> None:
+        fills = look.marks is MarkStyle.STRONG
         for rect, kind in line.marks or ():
             mark = look.theme.mark(kind)
-            if look.marks is MarkStyle.STRONG:
+            if fills:
                 painter.setPen(Qt.PenStyle.NoPen)
-                painter.setBrush(QColor(mark.fill))
+                painter.setBrush(colour_of(mark.fill))
                 painter.drawRoundedRect(rect, 3, 3)
             paint_underline(painter, rect, kind, mark.line)
 
