@@ -79,6 +79,7 @@ def streaming() -> tuple[list[float], float]:
 
     from forespeak.chats.store import ChatStore
     from forespeak.ui.app import make_application, make_window
+    from forespeak.ui.garbage import GarbageKeeper
     from forespeak.ui.preferences import Preferences, PreferencesFile
     from forespeak.ui.session import Session
     from ui.conftest import FakeModels
@@ -101,6 +102,9 @@ def streaming() -> tuple[list[float], float]:
             lambda listener: ScriptedEngine(listener, [script]),
         )
         window.closing.connect(session.close)
+        keeper = GarbageKeeper(lambda: bool(session.replies.busy_chats), session)
+        window.closing.connect(keeper.stop)
+        keeper.start()
         window.show()
         session.start()
         while session.pair.status.loaded is None:

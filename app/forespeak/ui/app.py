@@ -92,6 +92,8 @@ def _begin(
     preferences_file: PreferencesFile,
     where: Folders,
 ) -> None:
+    from forespeak.ui.garbage import GarbageKeeper
+
     try:
         session = make_session(window, appearance, preferences_file, where)
     except UserFacingError as error:
@@ -102,7 +104,11 @@ def _begin(
         dialog.setModal(True)
         dialog.show()
         return
+    keeper = GarbageKeeper(lambda: bool(session.replies.busy_chats), session)
+    window.composer.edit.textChanged.connect(keeper.note_input)
+    window.closing.connect(keeper.stop)
     session.start()
+    keeper.start()
 
 
 def make_session(
