@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
@@ -293,20 +293,24 @@ class Sampler:
     def distribution(
         self, logits: NDArray[np.float32], recent: Sequence[int], allowed: Mask | None = None
     ) -> Distribution:
-        if allowed is not None or self.settings.adjusts:
-            logits = self._adjusted(logits, recent, allowed)
-        return filtered(logits, self.settings)
+        if allowed is None:
+            return filtered(self._adjusted(logits, recent) if self.settings.adjusts else logits, self.settings)
+        # The draft's rows may be shorter than the target's mask. A grammar usually leaves few tokens, and then the
+        # filters need not look at the others.
+        ids = np.flatnonzero(allowed[: logits.size])
+        row = (self._adjusted(logits, recent) if self.settings.adjusts else logits)[ids]
+        if ids.size == 0 or np.isneginf(row.max()):
+            raise NoTokenLeftError("nothing that could follow is left")
+        choices = filtered(row, self.settings)
+        return replace(choices, ids=ids[choices.ids])
 
-    def _adjusted(
-        self, logits: NDArray[np.float32], recent: Sequence[int], allowed: Mask | None
-    ) -> NDArray[np.float32]:
-        # The draft's rows may be shorter than the target's mask.
-        adjusted = logits.copy() if allowed is None else np.where(allowed[: logits.size], logits, np.float32(-np.inf))
+    def _adjusted(self, logits: NDArray[np.float32], recent: Sequence[int]) -> NDArray[np.float32]:
+        adjusted = logits.copy()
         if self._bias is not None:
             ids, values = self._bias
             inside = ids < adjusted.size
             np.add.at(adjusted, ids[inside], values[inside])
-        if (allowed is not None or self._banned) and np.isneginf(adjusted.max()):
+        if self._banned and np.isneginf(adjusted.max()):
             raise NoTokenLeftError("nothing that could follow is left")
         if self.settings.penalises:
             _penalise(adjusted, self.settings, recent)
