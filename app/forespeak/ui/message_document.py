@@ -24,6 +24,8 @@ from forespeak.ui.text_look import Look
 from forespeak.ui.theme import REPLY_LINE_HEIGHT, REPLY_PIXELS
 
 _CLEAN = float("inf")
+_LAST_LINES = 80.0
+"""Pixels at the end of the open section that new tokens may change: two lines and a card's edge."""
 
 
 @dataclass(slots=True, eq=False)
@@ -104,7 +106,9 @@ class MessageDocument:
     def append(self, steps: Sequence[Step]) -> None:
         """More tokens at the end. They stay without marks where those before are not known."""
         self._go_on()
-        self._changed_from(len(self._sections) - 1)
+        # New tokens change the last line or two; a closed section is noted when it is rendered.
+        last = self._sections[-1]
+        self._dirty = min(self._dirty, last.top + max(last.height - _LAST_LINES, 0.0))
         known = self.provenance.length == len(self.text)
         self.text += (self.provenance if known else Provenance()).add(steps)
         for start, end in self._splitter.advance(self.text):
