@@ -192,7 +192,7 @@ def test_the_heart_stands_alone() -> None:
     loaded = loaded_after("\n".join(f"import {name}" for name in names))
     ours = {name for name in loaded if name.startswith("forespeak.")}
     assert {name for name in ours if name.split(".")[1] not in {"speculation", "errors"}} == set()
-    assert not loaded & {"PySide6", "llama_cpp", "sqlite3", "huggingface_hub", "jinja2"}
+    assert not loaded & {"PySide6", "llama_cpp", "sqlite3", "huggingface_hub", "jinja2", "llguidance"}
 
 
 @pytest.mark.skipif(not (PACKAGE / "ui" / "main_window.py").exists(), reason="there is no window yet")
