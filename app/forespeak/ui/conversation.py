@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QColor, QDesktopServices, QKeyEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QWidget
 
 from forespeak.engines.engine import Role
 from forespeak.speculation.trace import Step
 from forespeak.ui.block_boxes import reply_font
 from forespeak.ui.code_colours import load_lexers
+from forespeak.ui.empty_conversation import EmptyConversation
 from forespeak.ui.icons import icon
 from forespeak.ui.markdown_blocks import parser
 from forespeak.ui.message_parts import MessageItem, estimated_height
@@ -394,30 +395,3 @@ class _Canvas(QWidget):
         painter = QPainter(self)
         painter.fillRect(event.rect(), self.colour)
         painter.end()
-
-
-class EmptyConversation(QWidget):
-    """What a new chat shows: what to try, in a few words."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        column = QVBoxLayout(self)
-        column.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        column.setSpacing(8)
-        self._icon = QLabel(self)
-        self._title = QLabel(self.tr("Ask something to begin"), self)
-        self._title.setProperty("heading", True)
-        self._hint = QLabel(
-            self.tr(
-                "Every word of the reply shows who chose it. Code and rewriting gain most:\n"
-                "try a function with tests, or paste a text and ask for a small change."
-            ),
-            self,
-        )
-        self._hint.setProperty("muted", True)
-        for label in (self._icon, self._title, self._hint):
-            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            column.addWidget(label)
-
-    def set_theme(self, theme: Theme) -> None:
-        self._icon.setPixmap(icon("chat", theme.accent, size=36).pixmap(QSize(36, 36)))
