@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import random
 from dataclasses import replace
+from pathlib import Path
 
+import llama_cpp
+import numpy as np
 import pytest
 
 from forespeak.engines.engine import ChatMessage, GenerationRequest, Role
+from forespeak.engines.llamacpp.bindings import NativeModel, NativeVocabulary
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.errors import UserFacingError
 from forespeak.speculation.decode import Finished
+from forespeak.speculation.penalties import Dry, tokens_with
 from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import FinishReason, Source, Step, text_of
 from forespeak.speculation.verify import Rule
@@ -94,3 +101,39 @@ def test_a_grammar_against_the_bans_is_told(engine: LlamaEngine) -> None:
     banned = tuple((token, -float("inf")) for token in range(49152))
     with pytest.raises(UserFacingError, match="The reply cannot go on"):
         run(engine, ask(grammar='root ::= "a"', sampling=SamplingSettings(logit_bias=banned)))
+
+
+def theirs(
+    vocabulary: NativeVocabulary, base: float, allowed: int, last_n: int, breakers: list[bytes], text: list[int]
+) -> dict[int, float]:
+    """What llama.cpp's own DRY takes from each token."""
+    texts = (ctypes.c_char_p * len(breakers))(*breakers)
+    sampler = llama_cpp.llama_sampler_init_dry(vocabulary._handle, 0.8, base, allowed, last_n, texts, len(breakers))
+    for token in text:
+        llama_cpp.llama_sampler_accept(sampler, token)
+    data = (llama_cpp.llama_token_data * vocabulary.size)()
+    rows = np.frombuffer(data, dtype=[("id", "<i4"), ("logit", "<f4"), ("p", "<f4")])
+    rows["id"] = np.arange(vocabulary.size)
+    candidates = llama_cpp.llama_token_data_array(data, vocabulary.size, -1, False)
+    llama_cpp.llama_sampler_apply(sampler, ctypes.byref(candidates))
+    llama_cpp.llama_sampler_free(sampler)
+    return {int(row["id"]): -float(row["logit"]) for row in rows[np.flatnonzero(rows["logit"])]}
+
+
+def test_dry_is_llama_cpps(q4_1: Path) -> None:
+    model = NativeModel(q4_1, 0, lambda _: True)
+    vocabulary = model.vocabulary
+    ours = tokens_with(vocabulary, ["\n", ":"])
+    draw = random.Random(0)
+    penalised = 0
+    for case in range(150):
+        base, allowed = draw.choice([1.0, 1.1, 1.75, 3.0]), draw.choice([1, 2, 3, 5])
+        last_n, breaking = draw.choice([5, 17, 64, 2048]), draw.random() < 0.6
+        pool = [*range(300, 300 + draw.choice([2, 3, 5])), *(token for (token,) in ours[:2] if case % 2)]
+        text = draw.choices(pool, k=draw.choice([1, 2, 5, 30, 120]))
+        found = Dry(0.8, base, allowed, last_n, ours if breaking else ()).penalties(text)
+        expected = theirs(vocabulary, base, allowed, last_n, [b"\n", b":"] if breaking else [], text)
+        assert found == pytest.approx(expected, rel=1e-4)
+        penalised += bool(found)
+    model.close()
+    assert penalised > 30
