@@ -327,6 +327,21 @@ def test_deleting_can_be_undone(qtbot: QtBot, make_app: AppMaker) -> None:
     assert not app.window.toast.isVisible()
 
 
+def test_undo_in_the_composer_is_for_its_own_text_first(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "Keep me")
+    app.commands["delete"].trigger()
+    qtbot.waitUntil(lambda: app.store.chats() == () and app.window.toast.isVisible())
+    edit = app.window.composer.edit
+    edit.setFocus()
+    QTest.keyClicks(edit, "abc")
+    QTest.keyClick(edit, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert edit.toPlainText() == ""
+    assert app.store.chats() == ()
+    QTest.keyClick(edit, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: len(app.store.chats()) == 1)
+
+
 def test_a_renamed_chat_keeps_its_name(qtbot: QtBot, make_app: AppMaker) -> None:
     app = make_app()
     send(qtbot, app, "First words")

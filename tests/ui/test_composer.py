@@ -99,6 +99,17 @@ def test_up_edits_the_last_message_only_from_an_empty_box(composer: Composer) ->
     assert asked == [True]
 
 
+def test_escape_gives_up_an_edit(composer: Composer) -> None:
+    cancelled: list[bool] = []
+    composer.editCancelled.connect(lambda: cancelled.append(True))
+    QTest.keyClick(composer.edit, Qt.Key.Key_Escape)
+    assert cancelled == []
+    composer.set_editing(True)
+    QTest.keyClick(composer.edit, Qt.Key.Key_Escape)
+    assert cancelled == [True]
+    assert not composer.editing_note.isVisible()
+
+
 def test_files_are_left_to_the_window_and_links_are_pasted(composer: Composer) -> None:
     file, link = QMimeData(), QMimeData()
     file.setUrls([QUrl.fromLocalFile("/tmp/model.gguf")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QMimeData, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QInputMethodEvent, QKeyEvent, QPainter, QPaintEvent, QPalette, QResizeEvent
+from PySide6.QtGui import QInputMethodEvent, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -26,6 +26,7 @@ class MessageEdit(QPlainTextEdit):
 
     submitted = Signal()
     editLastRequested = Signal()
+    escaped = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -45,6 +46,15 @@ class MessageEdit(QPlainTextEdit):
         self._composing = bool(event.preeditString())
         super().inputMethodEvent(event)
 
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            undoes = event.matches(QKeySequence.StandardKey.Undo)
+            if undoes and not self.document().isUndoAvailable():
+                # Nothing to undo here: the key is the window's, which may have a deleted chat to bring back.
+                event.ignore()
+                return False
+        return super().event(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
         if enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
@@ -54,6 +64,8 @@ class MessageEdit(QPlainTextEdit):
             event.accept()
         elif event.key() == Qt.Key.Key_Up and not self.toPlainText() and not self._composing:
             self.editLastRequested.emit()
+        elif event.key() == Qt.Key.Key_Escape:
+            self.escaped.emit()
         else:
             super().keyPressEvent(event)
 
@@ -213,6 +225,7 @@ class Composer(QFrame):
         self.setFocusProxy(self.edit)
         self.edit.submitted.connect(self._submit)
         self.edit.editLastRequested.connect(self.editLastRequested)
+        self.edit.escaped.connect(self._escape)
         self.edit.textChanged.connect(self._refresh)
         self.button.clicked.connect(self._press)
         self.settings_button.clicked.connect(self.settingsRequested)
@@ -268,6 +281,11 @@ class Composer(QFrame):
             self.stopRequested.emit()
         else:
             self._submit()
+
+    @Slot()
+    def _escape(self) -> None:
+        if not self._edit_row.isHidden():
+            self._cancel_edit()
 
     @Slot()
     def _cancel_edit(self) -> None:
