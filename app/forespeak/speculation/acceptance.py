@@ -1,0 +1,82 @@
+"""How likely a drafted token is to be accepted: learned from what was, by the draft's own confidence in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from forespeak.speculation.trace import Origin, Step
+
+_BUCKETS = 8
+_PRIOR_WEIGHT = 4.0
+_MEMORY = 400.0
+"""Tested tokens that an estimate remembers: texts change, and what was true of the last one fades."""
+
+
+class Acceptance:
+    """Counts of accepted and tested tokens, overall and by the draft's probability q of the token.
+
+    Only tokens whose test meant something count: those accepted and the first one rejected of each step. A bucket with
+    few counts leans on a prior that rises with q, as it does for every pair we have measured.
+    """
+
+    def __init__(self, prior: float = 0.8) -> None:
+        self._prior = prior
+        self._tested = 0.0
+        self._accepted = 0.0
+        self._tested_by = [0.0] * _BUCKETS
+        self._accepted_by = [0.0] * _BUCKETS
+
+    def observe(self, step: Step) -> None:
+        for token in step.emitted:
+            if token.origin is Origin.ACCEPTED:
+                self._count(token.draft_probability, 1.0)
+        if step.rejected:
+            self._count(step.rejected[0].draft_probability, 0.0)
+        elif step.ignored and not step.accepted_count:
+            # Not found worth a test: it says as much about the draft as the test it would probably have failed.
+            q = step.ignored[0].draft_probability
+            self._count(q, self.given(q), by_confidence=False)
+
+    @property
+    def mean(self) -> float:
+        """The probability that the next drafted token is accepted, given those before it were."""
+        return (self._accepted + _PRIOR_WEIGHT * self._prior) / (self._tested + _PRIOR_WEIGHT)
+
+    @property
+    def hopeful(self) -> float:
+        """The mean and one standard deviation of what is not known yet: worth trying until it is known better."""
+        mean = self.mean
+        return min(0.995, mean + math.sqrt(mean * (1.0 - mean) / (self._tested + _PRIOR_WEIGHT)))
+
+    def given(self, q: float | None) -> float:
+        """The probability that a token is accepted which the draft itself gives probability `q`."""
+        if q is None:
+            return self.mean
+        bucket = _bucket(q)
+        prior = self.mean * (0.5 + 0.5 * q)
+        return (self._accepted_by[bucket] + _PRIOR_WEIGHT * prior) / (self._tested_by[bucket] + _PRIOR_WEIGHT)
+
+    def chances(self, probabilities: Sequence[float | None]) -> list[float]:
+        """For each token of a draft, the probability that it and all before it are accepted."""
+        chances, so_far = [], 1.0
+        for q in probabilities:
+            so_far *= self.given(q)
+            chances.append(so_far)
+        return chances
+
+    def _count(self, q: float | None, accepted: float, *, by_confidence: bool = True) -> None:
+        if self._tested >= _MEMORY:
+            self._tested *= 0.5
+            self._accepted *= 0.5
+            self._tested_by = [count * 0.5 for count in self._tested_by]
+            self._accepted_by = [count * 0.5 for count in self._accepted_by]
+        self._tested += 1
+        self._accepted += accepted
+        if q is not None and by_confidence:
+            self._tested_by[_bucket(q)] += 1
+            self._accepted_by[_bucket(q)] += accepted
+
+
+def _bucket(q: float) -> int:
+    return min(int(q * _BUCKETS), _BUCKETS - 1)

@@ -1,0 +1,179 @@
+"""Drafts as many tokens as pay, zero included, and says why.
+
+What is maximised is expected tokens per second: a draft of k tokens, of which the i-th is reached and accepted with
+probability P_i, yields 1 + P_1 + ... + P_k tokens in t_target(k + 1) + k * t_draft seconds (Leviathan et al.,
+arXiv 2211.17192, section 3.4, with measured costs in place of constants). While drafting, going on is judged by the
+tokens already proposed: their probabilities are known by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forespeak.speculation.acceptance import Acceptance
+from forespeak.speculation.costs import Costs
+from forespeak.speculation.trace import SpeculationState, Step
+
+_FOLLOW = 0.1
+"""Weight of the newest step in the running averages."""
+_RESUME_MARGIN = 1.03
+"""A paused source must promise this much before it is resumed: switching back and forth costs."""
+_PROBE_SHARE = 0.02
+"""Of the time, at most, goes into finding out whether a paused source would pay by now."""
+_FIRST_PROBE = 16
+
+
+class AdaptiveDraftLength:
+    """A DraftController for one pair and source; it lives as long as the pair and learns from every reply.
+
+    It is asked by the loop for the longest draft, and by a draft model after each of its tokens (`worth_another`) and
+    at the end (`worth_testing`). Under the coupled rule the words do not depend on what it answers.
+    """
+
+    def __init__(self, costs: Costs, longest: int, *, drops_tokens: bool = True) -> None:
+        self._costs = costs
+        self._longest = longest
+        self._drops_tokens = drops_tokens
+        self.acceptance = Acceptance()
+        self._target_scale = 1.0
+        """How much slower target evaluations are now than when they were measured: longer context, busier machine."""
+        self._draft_token = costs.draft_token
+        self._rate = 0.0
+        """Tokens per second of the steps that tested a draft, a running average."""
+        self._paused = False
+        self._steps_paused = 0
+        self._behind = 0
+        """Plain steps whose tokens the draft has not read."""
+        self._probe_after = _FIRST_PROBE
+        self._seconds = 0.0
+        self._probing = 0.0
+        self._planned = 0
+        self._speculated = 0
+        self._tokens_mean = 0.0
+        self._seconds_mean = 0.0
+        self._decide()
+
+    @property
+    def state(self) -> SpeculationState:
+        check, plain = self._target(self._planned + 1), self._target(1)
+        drafts = f"A drafted token costs {_ms(self._draft_token)}, " if self._draft_token > 0 else ""
+        if self._paused:
+            k = max(self._best()[0], 1)
+            cost = k * self._draft_token + self._target(k + 1) - plain
+            saved = self._expected(k, self.acceptance.mean) * plain - plain
+            return SpeculationState(
+                False, f"Paused: a draft of {_tokens(k)} costs {_ms(cost)} and saves {_ms(max(saved, 0.0))}.", 0
+            )
+        yielded = self._expected(self._planned, self.acceptance.mean)
+        return SpeculationState(
+            True,
+            f"{drafts}a check of {self._planned + 1} {_ms(check)}, a plain step {_ms(plain)}; "
+            f"about {yielded:.1f} tokens come out of each check.".replace("about 1.0 tokens", "1 token"),
+            self._planned,
+        )
+
+    def next_length(self) -> int:
+        if not self._paused:
+            return self._longest
+        self._steps_paused += 1
+        self._behind += 1
+        length = max(self._best()[0], 2)
+        # The draft reads what it has missed first; several tokens at once cost it less than one by one.
+        price = (length + 0.4 * self._behind) * self._draft_token + self._target(length + 1) - self._target(1)
+        if self._steps_paused < self._probe_after or self._probing + price > _PROBE_SHARE * self._seconds:
+            return 0
+        self._steps_paused = self._behind = 0
+        self._probe_after *= 2
+        return min(self._longest, length)
+
+    def worth_another(self, probabilities: Sequence[float | None]) -> bool:
+        """Whether a draft whose tokens the draft model gave these probabilities should get one more."""
+        drafted = len(probabilities)
+        chance = self.acceptance.chances(probabilities)[-1] if probabilities else 1.0
+        rate = max(self._rate, 1.0 / self._target(1))
+        gain, ahead, mean = 0.0, chance, self.acceptance.mean
+        # One more token may not pay where two do: costs rise in steps.
+        for more in range(1, self._longest - drafted + 1):
+            ahead *= mean
+            gain += ahead
+            extra = more * self._draft_token + self._target(drafted + more + 1) - self._target(drafted + 1)
+            if gain > rate * extra:
+                return True
+            if ahead < 0.02:
+                return False
+        return False
+
+    def worth_testing(self, probabilities: Sequence[float | None]) -> int:
+        """How many leading tokens of a finished draft are worth their place in the target's batch."""
+        if not self._drops_tokens:
+            return len(probabilities)
+        rate = max(self._rate, 1.0 / self._target(1))
+        best, keep, gain = 0.0, 0, 0.0
+        for place, chance in enumerate(self.acceptance.chances(probabilities)):
+            gain += chance
+            value = gain - rate * (self._target(place + 2) - self._target(1))
+            if value > best:
+                best, keep = value, place + 1
+        return keep
+
+    def observe(self, step: Step) -> None:
+        if step.index == 0:
+            return  # The prompt's evaluation: its time says nothing about a step.
+        seconds = step.draft_seconds + step.target_seconds
+        self._seconds += seconds
+        tested = step.tested_count
+        batch = 1 + tested
+        self._target_scale += _FOLLOW * (step.target_seconds / self._costs.target_seconds(batch) - self._target_scale)
+        drafted = tested + len(step.ignored)
+        if drafted and self._costs.draft_token > 0:
+            self._draft_token += _FOLLOW * (step.draft_seconds / drafted - self._draft_token)
+        if self._paused and drafted:
+            plain = self._target(1)
+            self._probing += max(0.0, seconds - len(step.emitted) * plain)
+        if drafted:
+            self.acceptance.observe(step)
+            self._speculated += 1
+            weight = max(_FOLLOW, 1.0 / self._speculated)
+            # Tokens and seconds are averaged apart: a mean of rates would overrate the quick steps.
+            self._tokens_mean += weight * (len(step.emitted) - self._tokens_mean)
+            self._seconds_mean += weight * (seconds - self._seconds_mean)
+            self._rate = self._tokens_mean / self._seconds_mean
+        self._decide()
+
+    def _decide(self) -> None:
+        """Pause or resume by what the best length promises against a plain step."""
+        plain = 1.0 / self._target(1)
+        self._planned, promised = self._best()
+        if self._paused:
+            if promised >= _RESUME_MARGIN * plain:
+                self._paused, self._probe_after, self._steps_paused = False, _FIRST_PROBE, 0
+        elif promised < plain:
+            self._paused, self._steps_paused = True, 0
+
+    def _best(self) -> tuple[int, float]:
+        """The length that promises most, 1 at the least, and its tokens per second."""
+        hopeful = self.acceptance.hopeful
+        return max(
+            (
+                (k, self._expected(k, hopeful) / (self._target(k + 1) + k * self._draft_token))
+                for k in range(1, self._longest + 1)
+            ),
+            key=lambda choice: choice[1],
+        )
+
+    @staticmethod
+    def _expected(length: int, acceptance: float) -> float:
+        """Tokens that a step yields: the accepted ones and the target's own."""
+        return sum(acceptance**place for place in range(length + 1))
+
+    def _target(self, tokens: int) -> float:
+        return self._target_scale * self._costs.target_seconds(tokens)
+
+
+def _ms(seconds: float) -> str:
+    milliseconds = seconds * 1000.0
+    return f"{milliseconds:.1f} ms" if milliseconds < 10 else f"{milliseconds:.0f} ms"
+
+
+def _tokens(count: int) -> str:
+    return "1 token" if count == 1 else f"{count} tokens"
