@@ -30,6 +30,13 @@ from prompts import LONG_TEXT, PROMPTS
 
 RUNS = 5
 TOKENS = 160
+DRAFTED: dict[str, tuple[Source, int | None]] = {
+    "draft 4": (Source.DRAFT_MODEL, 4),
+    "draft 8": (Source.DRAFT_MODEL, 8),
+    "draft auto": (Source.DRAFT_MODEL, None),
+    "lookup 4": (Source.PROMPT_LOOKUP, 4),
+    "lookup auto": (Source.PROMPT_LOOKUP, None),
+}
 
 
 def starter_pair() -> tuple[Path, Path]:
@@ -137,14 +144,12 @@ def speed() -> None:
     tokens = engine._target.vocabulary.tokenize(f"<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n")
     for temperature in (0.0, 0.8):
         sampling = SamplingSettings(temperature=temperature, seed=3)
-        rates: dict[str, list[float]] = {"bare": [], "plain": [], "draft 4": [], "draft 8": [], "lookup": []}
+        rates: dict[str, list[float]] = {name: [] for name in ("bare", "plain", *DRAFTED)}
         for _ in range(RUNS):
             rates["bare"].append(bare_loop(engine, tokens))
             for name, source, length in (
                 ("plain", None, 0),
-                ("draft 4", Source.DRAFT_MODEL, 4),
-                ("draft 8", Source.DRAFT_MODEL, 8),
-                ("lookup", Source.PROMPT_LOOKUP, 4),
+                *((name, *way) for name, way in DRAFTED.items()),
             ):
                 _, stats = run(engine, ask(prompt, sampling=sampling, source=source, draft_length=length))
                 rates[name].append(stats.tokens_per_second)
@@ -153,7 +158,7 @@ def speed() -> None:
             "plain / bare": statistics.median(p / b for p, b in zip(rates["plain"], rates["bare"], strict=True)),
             **{
                 f"{name} / plain": statistics.median(d / p for d, p in zip(rates[name], rates["plain"], strict=True))
-                for name in ("draft 4", "draft 8", "lookup")
+                for name in DRAFTED
             },
         }
         print(f"T = {temperature}: " + ", ".join(f"{name} {rate:.1f}/s" for name, rate in medians.items()))

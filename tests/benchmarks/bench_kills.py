@@ -1,7 +1,7 @@
 """What survives when processes are killed in the middle of a reply; the real window, engine and database.
 
-    python tests/benchmarks/bench_kills.py engine    the engine child, 20 times
-    python tests/benchmarks/bench_kills.py app       the whole app, 10 times
+python tests/benchmarks/bench_kills.py engine    the engine child, 20 times
+python tests/benchmarks/bench_kills.py app       the whole app, 10 times
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ STORY = "Write a very long story about a lighthouse keeper, with many chapters."
 
 
 def engine(times: int = 20) -> None:
-    from live_window import LiveWindow
-
     from forespeak.chats.records import MessageState
+    from live_window import LiveWindow
 
     live = LiveWindow()
     live.use_starter()

@@ -20,7 +20,6 @@ MACHINES = {
     "Q8_0+Q2_K": Costs(((1, 0.015), (2, 0.026), (5, 0.035), (9, 0.054), (17, 0.090)), 0.008),
     "Q4_1+Q4_1": Costs(((1, 0.009), (2, 0.016), (5, 0.025), (9, 0.040), (17, 0.070)), 0.009),
     "GPU 8B+1B": Costs(((1, 0.020), (2, 0.0205), (5, 0.021), (9, 0.022), (17, 0.024)), 0.002),
-    "n-gram": Costs(((1, 0.033), (2, 0.043), (5, 0.045), (9, 0.056), (17, 0.080)), 0.0),
 }
 
 
@@ -79,7 +78,7 @@ class Simulation:
 def test_never_slower_than_none_and_near_the_best_fixed_length(machine: str, quality: float) -> None:
     simulation = Simulation(MACHINES[machine], quality)
     tokens = 4000
-    rate = simulation.rate(tokens, AdaptiveDraftLength(MACHINES[machine], LONGEST))
+    rate = simulation.rate(tokens, AdaptiveDraftLength(MACHINES[machine], LONGEST, gated=True))
     assert rate >= 0.97 * simulation.rate(tokens, None, 0)
     assert rate >= 0.97 * simulation.best_fixed(tokens)
 
@@ -91,6 +90,57 @@ def test_the_first_reply_of_an_unknown_pair_loses_little(machine: str, quality: 
     for seed in range(10):
         simulation = Simulation(MACHINES[machine], quality, seed)
         ratios.append(
-            simulation.rate(200, AdaptiveDraftLength(MACHINES[machine], LONGEST)) / simulation.rate(200, None, 0)
+            simulation.rate(200, AdaptiveDraftLength(MACHINES[machine], LONGEST, gated=True))
+            / simulation.rate(200, None, 0)
         )
     assert sum(ratios) / len(ratios) >= 0.93
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("quality", [0.0, 0.2, 0.5, 0.9])
+def test_a_source_without_probabilities_pays_or_pauses(machine: str, quality: float) -> None:
+    """A looked-up continuation either holds for long or is wrong at once."""
+    costs = Costs(MACHINES[machine].target)
+
+    def rate(tokens: int, controller: AdaptiveDraftLength | None, fixed: int = 0) -> float:
+        generator = random.Random(3)
+        seconds, emitted, index = 0.0, 1, 0
+        while emitted < tokens:
+            index += 1
+            length = fixed if controller is None else controller.next_length()
+            chance = 0.97 if generator.random() < quality else 0.1
+            accepted = 0
+            while accepted < length and generator.random() < chance:
+                accepted += 1
+            step = lookup_step(costs, index, length, accepted)
+            seconds += step.target_seconds
+            emitted += accepted + 1
+            if controller is not None:
+                controller.observe(step)
+        return emitted / seconds
+
+    adaptive = rate(4000, AdaptiveDraftLength(costs, LONGEST, gated=False))
+    assert adaptive >= 0.97 * rate(4000, None, 0)
+    assert adaptive >= 0.95 * max(rate(4000, None, length) for length in range(9))
+
+
+def lookup_step(costs: Costs, index: int, length: int, accepted: int) -> Step:
+    own = Origin.TARGET if not length else Origin.BONUS if accepted == length else Origin.CORRECTED
+    token = Token(1, "x", Origin.ACCEPTED, Source.PROMPT_LOOKUP, 0.9)
+    return Step(
+        index,
+        (*((token,) * accepted), Token(1, "x", own)),
+        (DraftedToken(2, "y"),) * (length - accepted),
+        source=Source.PROMPT_LOOKUP if length else None,
+        target_seconds=costs.target_seconds(1 + length),
+    )
+
+
+def test_the_state_says_why_in_numbers() -> None:
+    controller = AdaptiveDraftLength(MACHINES["F32+Q4_1"], LONGEST, gated=True)
+    assert controller.state.active
+    assert "A drafted token costs 9.0 ms, a check of" in controller.state.reason
+    paused = AdaptiveDraftLength(Costs(((1, 0.01), (2, 0.02), (17, 0.17)), 0.01), LONGEST, gated=True)
+    assert not paused.state.active
+    assert paused.state.reason == "Paused: a draft of 1 token costs 20 ms and saves 8.0 ms."
+    assert paused.next_length() == 0

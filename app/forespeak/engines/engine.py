@@ -11,7 +11,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
-from forespeak.speculation.controller import DEFAULT_DRAFT_LENGTH
 from forespeak.speculation.decode import Event
 from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import Source
@@ -51,7 +50,7 @@ class LoadRequest:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """Continue a conversation. `source` None: no speculation for this message.
+    """Continue a conversation. `source` None: no speculation for this message. `draft_length` None: as many as pay.
 
     `json_schema` (a JSON text) or `grammar` (GBNF or Lark) bind the reply; after a prompt that leaves the model
     thinking, what follows its thoughts. At most one of the two, else ValueError.
@@ -61,7 +60,7 @@ class GenerationRequest:
     source: Source | None = None
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
     rule: Rule = Rule.COUPLED
-    draft_length: int = DEFAULT_DRAFT_LENGTH
+    draft_length: int | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     alternatives: int = 0

@@ -26,8 +26,17 @@ class Acceptance:
         self._accepted = 0.0
         self._tested_by = [0.0] * _BUCKETS
         self._accepted_by = [0.0] * _BUCKETS
+        self._tested_at: list[float] = []
+        self._accepted_at: list[float] = []
 
     def observe(self, step: Step) -> None:
+        accepted = step.accepted_count
+        for place in range(accepted + bool(step.rejected)):
+            if place == len(self._tested_at):
+                self._tested_at.append(0.0)
+                self._accepted_at.append(0.0)
+            self._tested_at[place] += 1.0
+            self._accepted_at[place] += place < accepted
         for token in step.emitted:
             if token.origin is Origin.ACCEPTED:
                 self._count(token.draft_probability, 1.0)
@@ -57,7 +66,16 @@ class Acceptance:
         prior = self.mean * (0.5 + 0.5 * q)
         return (self._accepted_by[bucket] + _PRIOR_WEIGHT * prior) / (self._tested_by[bucket] + _PRIOR_WEIGHT)
 
-    def chances(self, probabilities: Sequence[float | None]) -> list[float]:
+    def at(self, place: int) -> float:
+        """The probability that a drafted token at `place` (0 for the first) is accepted, given those before it were.
+
+        A looked-up continuation is right for long or wrong at once: the longer it has held, the longer it will.
+        """
+        if place >= len(self._tested_at):
+            return self.at(len(self._tested_at) - 1) if self._tested_at else self.mean
+        return (self._accepted_at[place] + _PRIOR_WEIGHT * self.mean) / (self._tested_at[place] + _PRIOR_WEIGHT)
+
+    def chances(self, probabilities: Sequence[float]) -> list[float]:
         """For each token of a draft, the probability that it and all before it are accepted."""
         chances, so_far = [], 1.0
         for q in probabilities:
@@ -69,8 +87,8 @@ class Acceptance:
         if self._tested >= _MEMORY:
             self._tested *= 0.5
             self._accepted *= 0.5
-            self._tested_by = [count * 0.5 for count in self._tested_by]
-            self._accepted_by = [count * 0.5 for count in self._accepted_by]
+            for counts in (self._tested_by, self._accepted_by, self._tested_at, self._accepted_at):
+                counts[:] = [count * 0.5 for count in counts]
         self._tested += 1
         self._accepted += accepted
         if q is not None and by_confidence:

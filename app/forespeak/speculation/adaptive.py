@@ -26,18 +26,23 @@ _FIRST_PROBE = 16
 class AdaptiveDraftLength:
     """A DraftController for one pair and source; it lives as long as the pair and learns from every reply.
 
-    It is asked by the loop for the longest draft, and by a draft model after each of its tokens (`worth_another`) and
-    at the end (`worth_testing`). Under the coupled rule the words do not depend on what it answers.
+    `gated`: the source is a draft model and asks after each of its tokens (`worth_another`) and at the end
+    (`worth_testing`); the loop then gets the longest length as the limit. Other sources get the length that promises
+    most. Under the coupled rule the words do not depend on any of it; under the rejection rule `drops_tokens` must be
+    False, since leaving out an unlikely sample would bias the text.
     """
 
-    def __init__(self, costs: Costs, longest: int, *, drops_tokens: bool = True) -> None:
+    def __init__(self, costs: Costs, longest: int, *, gated: bool, drops_tokens: bool = True) -> None:
         self._costs = costs
         self._longest = longest
+        self._gated = gated
         self._drops_tokens = drops_tokens
         self.acceptance = Acceptance()
         self._target_scale = 1.0
         """How much slower target evaluations are now than when they were measured: longer context, busier machine."""
-        self._draft_token = costs.draft_token
+        self._draft_scale = 1.0
+        self._caught_up = True
+        """Whether the draft has read all of the text but its newest token."""
         self._rate = 0.0
         """Tokens per second of the steps that tested a draft, a running average."""
         self._paused = False
@@ -55,38 +60,36 @@ class AdaptiveDraftLength:
 
     @property
     def state(self) -> SpeculationState:
-        check, plain = self._target(self._planned + 1), self._target(1)
-        drafts = f"A drafted token costs {_ms(self._draft_token)}, " if self._draft_token > 0 else ""
+        plain = self._target(1)
         if self._paused:
-            k = max(self._best()[0], 1)
-            cost = k * self._draft_token + self._target(k + 1) - plain
-            saved = self._expected(k, self.acceptance.mean) * plain - plain
+            cost = self._planned * self._draft_token + self._target(self._planned + 1) - plain
+            saved = (self._expected(self._planned, 1.0) - 1.0) * plain
             return SpeculationState(
-                False, f"Paused: a draft of {_tokens(k)} costs {_ms(cost)} and saves {_ms(max(saved, 0.0))}.", 0
+                False, f"Paused: a draft of {_tokens(self._planned)} costs {_ms(cost)} and saves {_ms(saved)}."
             )
-        yielded = self._expected(self._planned, self.acceptance.mean)
-        return SpeculationState(
-            True,
-            f"{drafts}a check of {self._planned + 1} {_ms(check)}, a plain step {_ms(plain)}; "
-            f"about {yielded:.1f} tokens come out of each check.".replace("about 1.0 tokens", "1 token"),
-            self._planned,
-        )
+        drafts = f"A drafted token costs {_ms(self._draft_token)}, a" if self._draft_token > 0 else "A"
+        check = f"{drafts} check of {_tokens(self._planned + 1)} {_ms(self._target(self._planned + 1))}"
+        if not self._speculated:
+            return SpeculationState(True, f"{check}; a plain step costs {_ms(plain)}.", self._planned)
+        yielded = f"{self._tokens_mean:.1f} tokens come out of each check"
+        return SpeculationState(True, f"{check}, a plain step {_ms(plain)}; {yielded}.", self._planned)
 
     def next_length(self) -> int:
         if not self._paused:
-            return self._longest
+            return self._longest if self._gated else self._planned
         self._steps_paused += 1
         self._behind += 1
         length = max(self._best()[0], 2)
-        # The draft reads what it has missed first; several tokens at once cost it less than one by one.
-        price = (length + 0.4 * self._behind) * self._draft_token + self._target(length + 1) - self._target(1)
+        # The draft reads what it has missed first.
+        catch_up = self._behind * self._draft_scale * self._costs.draft_catch_up
+        price = catch_up + length * self._draft_token + self._target(length + 1) - self._target(1)
         if self._steps_paused < self._probe_after or self._probing + price > _PROBE_SHARE * self._seconds:
             return 0
-        self._steps_paused = self._behind = 0
+        self._steps_paused = 0
         self._probe_after *= 2
         return min(self._longest, length)
 
-    def worth_another(self, probabilities: Sequence[float | None]) -> bool:
+    def worth_another(self, probabilities: Sequence[float]) -> bool:
         """Whether a draft whose tokens the draft model gave these probabilities should get one more."""
         drafted = len(probabilities)
         chance = self.acceptance.chances(probabilities)[-1] if probabilities else 1.0
@@ -103,7 +106,7 @@ class AdaptiveDraftLength:
                 return False
         return False
 
-    def worth_testing(self, probabilities: Sequence[float | None]) -> int:
+    def worth_testing(self, probabilities: Sequence[float]) -> int:
         """How many leading tokens of a finished draft are worth their place in the target's batch."""
         if not self._drops_tokens:
             return len(probabilities)
@@ -125,12 +128,15 @@ class AdaptiveDraftLength:
         batch = 1 + tested
         self._target_scale += _FOLLOW * (step.target_seconds / self._costs.target_seconds(batch) - self._target_scale)
         drafted = tested + len(step.ignored)
-        if drafted and self._costs.draft_token > 0:
-            self._draft_token += _FOLLOW * (step.draft_seconds / drafted - self._draft_token)
+        if drafted and self._costs.draft_token > 0 and self._behind == 0:
+            expected = drafted * self._costs.draft_token + (not self._caught_up) * self._costs.draft_catch_up
+            self._draft_scale += _FOLLOW * (step.draft_seconds / expected - self._draft_scale)
+        self._caught_up = step.accepted_count < drafted
         if self._paused and drafted:
             plain = self._target(1)
             self._probing += max(0.0, seconds - len(step.emitted) * plain)
         if drafted:
+            self._behind = 0
             self.acceptance.observe(step)
             self._speculated += 1
             weight = max(_FOLLOW, 1.0 / self._speculated)
@@ -152,19 +158,31 @@ class AdaptiveDraftLength:
 
     def _best(self) -> tuple[int, float]:
         """The length that promises most, 1 at the least, and its tokens per second."""
-        hopeful = self.acceptance.hopeful
-        return max(
-            (
-                (k, self._expected(k, hopeful) / (self._target(k + 1) + k * self._draft_token))
-                for k in range(1, self._longest + 1)
-            ),
-            key=lambda choice: choice[1],
-        )
+        hope = self.acceptance.hopeful / self.acceptance.mean
+        best, promised, yielded, chance = 1, 0.0, 1.0, 1.0
+        for length in range(1, self._longest + 1):
+            chance *= self._next_chance(length - 1, hope)
+            yielded += chance
+            rate = yielded / (self._target(length + 1) + length * self._draft_token)
+            if rate > promised:
+                best, promised = length, rate
+        return best, promised
 
-    @staticmethod
-    def _expected(length: int, acceptance: float) -> float:
+    def _expected(self, length: int, hope: float) -> float:
         """Tokens that a step yields: the accepted ones and the target's own."""
-        return sum(acceptance**place for place in range(length + 1))
+        yielded, chance = 1.0, 1.0
+        for place in range(length):
+            chance *= self._next_chance(place, hope)
+            yielded += chance
+        return yielded
+
+    def _next_chance(self, place: int, hope: float) -> float:
+        known = self.acceptance.mean if self._gated else self.acceptance.at(place)
+        return min(0.995, known * hope)
+
+    @property
+    def _draft_token(self) -> float:
+        return self._draft_scale * self._costs.draft_token
 
     def _target(self, tokens: int) -> float:
         return self._target_scale * self._costs.target_seconds(tokens)

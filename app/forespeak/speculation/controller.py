@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from forespeak.speculation.trace import SpeculationState, Step
@@ -20,6 +21,18 @@ class DraftController(Protocol):
         ...
 
     def observe(self, step: Step) -> None: ...
+
+
+class DraftGate(Protocol):
+    """Asked by a draft model while it drafts, with the probabilities that it gives its own tokens so far."""
+
+    def worth_another(self, probabilities: Sequence[float]) -> bool:
+        """Whether to draft one more token."""
+        ...
+
+    def worth_testing(self, probabilities: Sequence[float]) -> int:
+        """How many leading tokens of the finished draft to have tested."""
+        ...
 
 
 class FixedDraftLength:

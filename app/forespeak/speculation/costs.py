@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,11 +17,14 @@ BATCH_SIZES = (1, 2, 3, 5, 9, 17)
 class Costs:
     """Seconds of one target evaluation by the number of its tokens, and of one drafted token.
 
-    `target` holds (tokens, seconds), ascending in tokens, at least one pair.
+    `target` holds (tokens, seconds), ascending in tokens, at least one pair. `draft_catch_up` is what it adds to a
+    draft's first evaluation to read one token more: the last of a draft that was accepted as a whole, or one that was
+    emitted while drafting paused.
     """
 
     target: tuple[tuple[int, float], ...]
     draft_token: float = 0.0
+    draft_catch_up: float = 0.0
 
     def target_seconds(self, tokens: int) -> float:
         """Between two measured sizes a straight line; beyond the last one its slope goes on."""
@@ -32,43 +35,49 @@ class Costs:
         return t0 + (t1 - t0) * (tokens - n0) / (n1 - n0)
 
 
-def measure_costs(
-    target: LanguageModel,
-    draft: LanguageModel | None,
-    *,
-    budget_seconds: float = 1.5,
-    clock: Callable[[], float] = time.perf_counter,
-) -> Costs:
-    """Time evaluations of made-up text on empty caches, and leave the caches empty.
+def measure_target(
+    model: LanguageModel, *, budget_seconds: float = 1.2, clock: Callable[[], float] = time.perf_counter
+) -> tuple[tuple[int, float], ...]:
+    """Time evaluations of made-up text by their size: (tokens, seconds), for `Costs`. The cache is empty afterwards.
 
     Each size is timed at least once and, while the budget lasts, up to three times; the quickest counts, since nothing
-    makes an evaluation quicker than it is. The caches must have room for the largest size.
+    makes an evaluation quicker than it is.
     """
-    # Any tokens do: an evaluation takes as long whatever it reads.
-    text = [token % target.vocabulary.size for token in range(17, 17 + 3 * max(BATCH_SIZES), 3)]
-    started = clock()
-
-    def quickest(model: LanguageModel, tokens: Sequence[int]) -> float:
-        best = float("inf")
-        for turn in range(3):
-            if turn > 0 and clock() - started > budget_seconds:
-                break
-            model.truncate(0)
-            before = clock()
-            model.evaluate(tokens, len(tokens))
-            best = min(best, clock() - before)
-        model.truncate(0)
-        return best
-
-    # The first evaluation of a context also makes its graphs and buffers.
-    for model in (target, draft):
-        if model is not None:
-            model.truncate(0)
-            model.evaluate(text[:1], 1)
-    sizes = [size for size in BATCH_SIZES if size <= min(target.batch_limit, target.output_limit)]
+    deadline = clock() + budget_seconds
     measured: list[tuple[int, float]] = []
-    for size in sizes:
-        seconds = quickest(target, text[:size])
+    for size in BATCH_SIZES:
+        if size > min(model.batch_limit, model.output_limit, model.context_length):
+            break
+        seconds = _quickest(model, size, deadline, clock)
         # More tokens never take less time; where the clock says so it is noise.
         measured.append((size, max(seconds, measured[-1][1]) if measured else seconds))
-    return Costs(tuple(measured), quickest(draft, text[:1]) if draft is not None else 0.0)
+    return tuple(measured)
+
+
+def measure_draft(
+    model: LanguageModel, *, budget_seconds: float = 0.4, clock: Callable[[], float] = time.perf_counter
+) -> tuple[float, float]:
+    """Seconds that a draft model takes for one token, and what a second one in the same evaluation adds.
+
+    The cache is empty afterwards.
+    """
+    deadline = clock() + budget_seconds
+    one, two = (_quickest(model, size, deadline, clock) for size in (1, 2))
+    return one, max(two - one, 0.0)
+
+
+def _quickest(model: LanguageModel, size: int, deadline: float, clock: Callable[[], float]) -> float:
+    # Any tokens do: an evaluation takes as long whatever it reads.
+    tokens = [(17 + 3 * place) % model.vocabulary.size for place in range(size)]
+    best = float("inf")
+    # The first one of its size also makes a graph and buffers.
+    for turn in range(4):
+        if turn > 1 and clock() > deadline:
+            break
+        model.truncate(0)
+        before = clock()
+        model.evaluate(tokens, size)
+        if turn > 0:
+            best = min(best, clock() - before)
+    model.truncate(0)
+    return best

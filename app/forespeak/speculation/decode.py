@@ -278,16 +278,14 @@ class _Loop:
                 self.source.accept(ids[:kept])
             except DraftSourceError as error:
                 self._drop_source(error)
-        left_over = tuple(
-            self._drafted(draft, verification, place)
-            for place in range(min(kept, verification.accepted), len(draft.tokens))
-        )
         reached_the_end = kept == len(ids)
+        left_over = self._drafted(draft, verification, min(kept, verification.accepted), len(draft.tokens))
+        dropped = self._drafted(draft, verification, len(draft.tokens), len(draft.drafted))
         step = Step(
             index=self.counter.steps,
             emitted=tuple(tokens),
             rejected=left_over if reached_the_end else (),
-            ignored=() if reached_the_end else left_over,
+            ignored=dropped if reached_the_end else left_over + dropped,
             source=draft.source,
             draft_seconds=draft_seconds,
             target_seconds=target_seconds,
@@ -328,15 +326,21 @@ class _Loop:
             ),
         )
 
-    def _drafted(self, draft: Draft, verification: Verification, place: int) -> DraftedToken:
-        asked = place < len(verification.distributions)
-        token_id = draft.tokens[place]
-        return DraftedToken(
-            id=token_id,
-            text=readable(self.target.vocabulary, token_id),
-            probability=verification.distributions[place].probability(token_id) if asked else None,
-            draft_probability=draft.probability(place),
-        )
+    def _drafted(self, draft: Draft, verification: Verification, start: int, end: int) -> tuple[DraftedToken, ...]:
+        """The drafted tokens from place `start` up to `end`, which did not enter the reply."""
+        found: list[DraftedToken] = []
+        for place in range(start, end):
+            token = draft.drafted[place]
+            asked = place < len(verification.distributions)
+            found.append(
+                DraftedToken(
+                    id=token,
+                    text=readable(self.target.vocabulary, token),
+                    probability=verification.distributions[place].probability(token) if asked else None,
+                    draft_probability=draft.probability(place),
+                )
+            )
+        return tuple(found)
 
     def _release(self, stop_at: int | None) -> list[Step]:
         """The held steps that may be shown; all of them, cut at a stop string, once the generation has ended."""

@@ -15,19 +15,26 @@ from forespeak.speculation.trace import Source
 class Draft:
     """Tokens proposed to follow the text so far.
 
-    `distributions` holds, for a source that has them, what each token was chosen from, after the same filters that
-    the target applies; empty for a source that simply guesses.
+    `dropped` were drafted behind `tokens` and then not found worth testing. `distributions` holds, for a source that
+    has them, what each token was chosen from, the dropped ones included, after the same filters that the target
+    applies; empty for a source that simply guesses.
     """
 
     tokens: tuple[int, ...] = ()
     source: Source | None = None
     distributions: tuple[Distribution, ...] = ()
+    dropped: tuple[int, ...] = ()
+
+    @property
+    def drafted(self) -> tuple[int, ...]:
+        """All tokens that were drafted: those to be tested, then the dropped ones."""
+        return self.tokens + self.dropped
 
     def probability(self, position: int) -> float | None:
-        """The draft's own q of its token at `position`, or None if the source has no probabilities."""
+        """The draft's own q of its drafted token at `position`, or None if the source has no probabilities."""
         if not self.distributions:
             return None
-        return self.distributions[position].probability(self.tokens[position])
+        return self.distributions[position].probability(self.drafted[position])
 
 
 EMPTY_DRAFT = Draft()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from forespeak.speculation.constraint import NoTokenLeftError
+from forespeak.speculation.controller import DraftGate
 from forespeak.speculation.draft import EMPTY_DRAFT, Draft, DraftSourceError, Evaluation
 from forespeak.speculation.language_model import EvaluationError, LanguageModel, Logits, common_prefix_length
 from forespeak.speculation.sampling import Distribution, Sampler, Stream
@@ -19,17 +20,29 @@ class DraftModel:
     tokens it has not seen (one, or two after a fully accepted draft) are evaluated before the next proposal.
 
     Under the coupled rule it guesses with the target's own noise; under the rejection rule it samples with noise of
-    its own. Ids that only the draft knows (padding of its embedding) are never proposed; one that only the target knows
+    its own. `gate` decides while drafting how far to go and how much of it to have tested; without one, every draft has
+    the length that the loop asks for. `reads_prompt`: evaluate a new prompt at once, rather than with the first draft.
+
+    Ids that only the draft knows (padding of its embedding) are never proposed; one that only the target knows
     ends drafting for this text.
     """
 
     def __init__(
-        self, model: LanguageModel, target_vocabulary_size: int, rule: Rule, cancelled: Callable[[], bool]
+        self,
+        model: LanguageModel,
+        target_vocabulary_size: int,
+        rule: Rule,
+        cancelled: Callable[[], bool],
+        *,
+        gate: DraftGate | None = None,
+        reads_prompt: bool = True,
     ) -> None:
         self._model = model
         self._shared_size = min(target_vocabulary_size, model.vocabulary.size)
         self._stream = Stream.TARGET if rule is Rule.COUPLED else Stream.DRAFT
         self._cancelled = cancelled
+        self._gate = gate
+        self._reads_prompt = reads_prompt
         self._tokens: list[int] = []
         self._unknown: int | None = None
         """A token of the text that the draft's vocabulary does not have."""
@@ -48,7 +61,7 @@ class DraftModel:
         self._unknown = self._first_unknown(tokens)
         self._sampler = sampler
         self._model.truncate(min(common_prefix_length(self._model.tokens, tokens), len(tokens) - 1))
-        if self.blocked is None:
+        if self.blocked is None and self._reads_prompt:
             self._evaluate_up_to(len(tokens) - 1)
 
     def observe(self, evaluation: Evaluation) -> None:
@@ -66,19 +79,27 @@ class DraftModel:
         unseen = self._tokens[len(self._model.tokens) :]
         drafted: list[int] = []
         distributions: list[Distribution] = []
+        probabilities: list[float] = []
         while True:
             logits = self._evaluate(unseen, 1)[0, : self._shared_size]
             try:
                 choices = self._sampler.after(logits, self._tokens, drafted)
             except NoTokenLeftError:
-                # What may follow is known to the target alone.
-                return Draft(tuple(drafted), Source.DRAFT_MODEL, tuple(distributions)) if drafted else EMPTY_DRAFT
+                break  # What may follow is known to the target alone.
             token = self._sampler.choose(choices, len(self._tokens) + len(drafted), self._stream)
             drafted.append(token)
             distributions.append(choices)
+            if self._gate is not None:
+                probabilities.append(choices.probability(token))
             if len(drafted) == limit or self._model.vocabulary.ends_generation(token):
-                return Draft(tuple(drafted), Source.DRAFT_MODEL, tuple(distributions))
+                break
+            if self._gate is not None and not self._gate.worth_another(probabilities):
+                break
             unseen = [token]
+        keep = len(drafted) if self._gate is None else self._gate.worth_testing(probabilities)
+        if not drafted:
+            return EMPTY_DRAFT
+        return Draft(tuple(drafted[:keep]), Source.DRAFT_MODEL, tuple(distributions), tuple(drafted[keep:]))
 
     def accept(self, tokens: Sequence[int]) -> None:
         before = len(self._tokens)

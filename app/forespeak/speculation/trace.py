@@ -76,7 +76,7 @@ class Token:
 class DraftedToken:
     """A proposed token that did not enter the reply.
 
-    `probability` is the target's p of it where the target was asked (the first rejected token of a step), else None.
+    `probability` is the target's p of it at the one place of a step that was judged without being accepted, else None.
     """
 
     id: int
@@ -90,9 +90,9 @@ class Step:
     """One target evaluation and what it verified.
 
     `rejected` are the drafted tokens that lost: the first one that failed its test and those behind it, whose context
-    was no longer true. `ignored` were drafted but never tested, because the generation ended before them.
-    `source` made the draft. Seconds are wall-clock; `cache_length` is the number of tokens in the target's KV cache
-    after the step.
+    was no longer true. `ignored` were drafted but never tested: the generation ended before them, or they were not
+    found worth a test. `source` made the draft. Seconds are wall-clock; `cache_length` is the number of tokens in the
+    target's KV cache after the step.
     """
 
     index: int

@@ -13,7 +13,7 @@ from forespeak.engines.llamacpp.model import LlamaModel
 @pytest.fixture
 def model(q4_1: Path) -> Iterator[LlamaModel]:
     native = NativeModel(q4_1, 0, lambda _: True)
-    context = NativeContext(native, length=256, batch=64, outputs=9, threads=2, reproducible=True)
+    context = NativeContext(native, length=256, batch=64, outputs=9, threads=2, reproducible=True, on_cpu=True)
     model = LlamaModel(native, context, 9, lambda: 2)
     yield model
     model.close()

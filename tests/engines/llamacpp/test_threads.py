@@ -75,7 +75,7 @@ def test_another_process_is_seen_and_our_own_work_is_not() -> None:
 
 def test_scores_do_not_depend_on_the_number_of_threads(q4_1: Path) -> None:
     native = NativeModel(q4_1, 0, lambda _: True)
-    context = NativeContext(native, length=256, batch=64, outputs=9, threads=1, reproducible=True)
+    context = NativeContext(native, length=256, batch=64, outputs=9, threads=1, reproducible=True, on_cpu=True)
     tokens = native.vocabulary.tokenize("Threads share the work, not the answer.")
     one = context.decode(tokens, 0, 1).copy()
     context.clear()

@@ -240,11 +240,21 @@ class NativeContext:
     """One sequence's KV cache over a model, with its batch buffers.
 
     `reproducible`: F32 cache and no flash attention, so that a row of scores does not depend on the batch it was
-    evaluated in. Raises NativeError if llama.cpp cannot make the context (usually for lack of memory).
+    evaluated in. `on_cpu`: no flash attention either; ggml's on CPUs takes its rows one by one, and a batch of five
+    behind 1,500 tokens takes 2.5 times as long with it. Raises NativeError if llama.cpp cannot make the context
+    (usually for lack of memory).
     """
 
     def __init__(
-        self, model: NativeModel, *, length: int, batch: int, outputs: int, threads: int, reproducible: bool
+        self,
+        model: NativeModel,
+        *,
+        length: int,
+        batch: int,
+        outputs: int,
+        threads: int,
+        reproducible: bool,
+        on_cpu: bool,
     ) -> None:
         params = llama.llama_context_default_params()
         params.n_ctx = length
@@ -253,7 +263,7 @@ class NativeContext:
         params.n_threads = params.n_threads_batch = threads
         params.no_perf = True
         params.type_k = params.type_v = _F32 if reproducible else _F16
-        params.flash_attn_type = _FLASH_ATTENTION_OFF if reproducible else _FLASH_ATTENTION_AUTO
+        params.flash_attn_type = _FLASH_ATTENTION_OFF if reproducible or on_cpu else _FLASH_ATTENTION_AUTO
         _log.clear()
         self._handle: Any = llama.llama_init_from_model(model._handle, params)
         if not self._handle:

@@ -30,8 +30,10 @@ from forespeak.engines.llamacpp.chat_template import ChatTemplate, RenderedPromp
 from forespeak.engines.llamacpp.model import LlamaModel
 from forespeak.engines.llamacpp.threads import ThreadGovernor, usable_cores
 from forespeak.errors import UserFacingError
+from forespeak.speculation.adaptive import AdaptiveDraftLength
 from forespeak.speculation.constraint import Constraint, NoTokenLeftError
-from forespeak.speculation.controller import FixedDraftLength
+from forespeak.speculation.controller import DraftController, FixedDraftLength
+from forespeak.speculation.costs import Costs, measure_draft, measure_target
 from forespeak.speculation.decode import DecodeSettings, Event, Finished, generate
 from forespeak.speculation.draft import DraftSource
 from forespeak.speculation.draft_model import DraftModel
@@ -39,12 +41,15 @@ from forespeak.speculation.language_model import EvaluationError, Vocabulary
 from forespeak.speculation.ngram import PromptLookup
 from forespeak.speculation.sampling import Sampler, SamplingSettings
 from forespeak.speculation.trace import Source, Step
+from forespeak.speculation.verify import Rule
 
 if TYPE_CHECKING:
     from forespeak.engines.grammar import GrammarCompiler
 
 if sys.platform != "win32":
     import resource
+
+LONGEST_ADAPTIVE_DRAFT = 16
 
 MAX_DRAFT_LENGTH = 32
 """Scores are wanted for each drafted token and one more; the buffers for them are made when the context is."""
@@ -81,6 +86,9 @@ class LlamaEngine:
         self._template: ChatTemplate | None = None
         self._lookup = PromptLookup()
         self._last_reply: _Reply | None = None
+        self._target_seconds: tuple[tuple[int, float], ...] = ()
+        self._draft_seconds = (0.0, 0.0)
+        self._controllers: dict[tuple[Source, Rule], AdaptiveDraftLength] = {}
         self._grammars: GrammarCompiler | None = None
         self._thread_count: Callable[[], int] = usable_cores
 
@@ -98,9 +106,11 @@ class LlamaEngine:
             self._template = ChatTemplate(
                 self._target.native.chat_template, vocabulary.text(vocabulary.bos), vocabulary.text(vocabulary.eos)
             )
+            self._target_seconds = measure_target(self._target)
         assert self._target is not None
         if self._request is None or self._request.draft != request.draft or self._draft is None:
             self._load_draft(request, self._target, progress, cancelled)
+            self._controllers.clear()
         self._request = request
         if cancelled():
             self.close()
@@ -139,7 +149,7 @@ class LlamaEngine:
                 _without_suppressed(request.sampling, target.vocabulary.suppressed),
                 self._constraint(request, rendered.text, target.vocabulary),
             ),
-            FixedDraftLength(min(request.draft_length, MAX_DRAFT_LENGTH)),
+            self._controller(request),
             DecodeSettings(
                 rule=request.rule,
                 max_tokens=request.max_tokens,
@@ -202,12 +212,13 @@ class LlamaEngine:
         return Converted(request.destination)
 
     def forget(self) -> None:
-        """Empty the caches, so that the next prompt is evaluated from its beginning: for comparisons."""
+        """Empty the caches and forget what drafting has learned, as if the pair had just been loaded."""
         for model in (self._draft, self._target):
             if model is not None:
                 model.truncate(0)
         self._lookup = PromptLookup()
         self._last_reply = None
+        self._controllers.clear()
 
     def close(self) -> None:
         for model in (self._draft, self._target):
@@ -232,6 +243,8 @@ class LlamaEngine:
             self._draft_problem = self._pair_check(request.target, request.draft)
             if self._draft_problem is None:
                 self._draft = self._load_model(request, request.draft, 0.8, 0.2, progress, cancelled)
+            if self._draft is not None:
+                self._draft_seconds = measure_draft(self._draft)
         except UserFacingError as error:
             self._draft_problem = str(error)
 
@@ -280,6 +293,7 @@ class LlamaEngine:
             outputs=MAX_DRAFT_LENGTH + 1,
             threads=self._thread_count(),
             reproducible=request.reproducible,
+            on_cpu=not on_gpu,
         )
 
     def _source(
@@ -294,7 +308,27 @@ class LlamaEngine:
             return self._lookup, ""
         if self._draft is None:
             return None, self._draft_problem or "No draft model is loaded."
-        return DraftModel(self._draft, target.vocabulary.size, request.rule, cancelled), ""
+        controller = self._controller(request)
+        gate = controller if isinstance(controller, AdaptiveDraftLength) else None
+        drafts = controller.state.active
+        return DraftModel(
+            self._draft, target.vocabulary.size, request.rule, cancelled, gate=gate, reads_prompt=drafts
+        ), ""
+
+    def _controller(self, request: GenerationRequest) -> DraftController:
+        """How long drafts are; what an adaptive one has learned is kept as long as the pair is loaded."""
+        if request.draft_length is not None or request.source is None:
+            return FixedDraftLength(min(request.draft_length or 0, MAX_DRAFT_LENGTH))
+        key = (request.source, request.rule)
+        if key not in self._controllers:
+            drafted = self._draft_seconds if request.source.uses_model else (0.0, 0.0)
+            self._controllers[key] = AdaptiveDraftLength(
+                Costs(self._target_seconds, *drafted),
+                LONGEST_ADAPTIVE_DRAFT,
+                gated=request.source.uses_model,
+                drops_tokens=request.rule is Rule.COUPLED,
+            )
+        return self._controllers[key]
 
     def _constraint(self, request: GenerationRequest, prompt: str, vocabulary: Vocabulary) -> Constraint | None:
         if request.json_schema is None and request.grammar is None:
