@@ -83,7 +83,8 @@ class TestStarterPair:
         assert stats["verify_steps"] == len(steps)
         assert {token["source"] for token in accepted} == {"draft-model"}
         assert all(0 < token["p"] <= 1 and 0 < token["q"] <= 1 for token in accepted)
-        assert stats["speculation"] == {"active": True, "reason": stats["speculation"]["reason"], "draft_length": 4}
+        assert set(stats["speculation"]) == {"active", "reason", "draft_length"}
+        assert "costs" in stats["speculation"]["reason"]
         assert stats["peak_memory_bytes"] > 500_000_000  # the unpacked weights alone are larger
 
     def test_the_words_are_the_same_without_speculation(self, reply: dict[str, Any]) -> None:
@@ -269,7 +270,7 @@ class TestTerminal:
         ours, theirs = os.openpty()
         environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm"}
         # The model drafts for itself: every draft is accepted.
-        arguments = ("chat", "--target", small, "--draft", small, "--temperature", "0")
+        arguments = ("chat", "--target", small, "--draft", small, "--temperature", "0", "--draft-tokens", "4")
         with subprocess.Popen(
             [*_PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True
         ) as process:

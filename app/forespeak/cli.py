@@ -29,7 +29,6 @@ from forespeak.models.folders import folders
 from forespeak.models.gguf import read_header
 from forespeak.models.starter import StarterStatus, check_starter, starter_draft_path
 from forespeak.reply import collect, problems_of, record
-from forespeak.speculation.controller import DEFAULT_DRAFT_LENGTH
 from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import FinishReason, Source
 from forespeak.speculation.verify import Rule
@@ -132,7 +131,7 @@ def _add_chat(parser: argparse.ArgumentParser) -> None:
 
     speculation = parser.add_argument_group("speculation").add_argument
     speculation("--no-speculation", action="store_true", help="the target alone")
-    speculation("--draft-tokens", type=_whole(0), default=DEFAULT_DRAFT_LENGTH, metavar="K", help="tokens of a draft")
+    speculation("--draft-tokens", type=_whole(0), metavar="K", help="tokens of a draft; as many as pay, if not given")
     speculation(
         "--rule",
         choices=[rule.value for rule in Rule],

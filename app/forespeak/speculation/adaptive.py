@@ -21,6 +21,7 @@ _RESUME_MARGIN = 1.03
 _PROBE_SHARE = 0.02
 """Of the time, at most, goes into finding out whether a paused source would pay by now."""
 _FIRST_PROBE = 16
+_STATE_EVERY = 8
 
 
 class AdaptiveDraftLength:
@@ -54,12 +55,22 @@ class AdaptiveDraftLength:
         self._probing = 0.0
         self._planned = 0
         self._speculated = 0
+        self._steps = 0
+        self._told: SpeculationState | None = None
+        self._told_at = 0
         self._tokens_mean = 0.0
         self._seconds_mean = 0.0
         self._decide()
 
     @property
     def state(self) -> SpeculationState:
+        """Told anew when drafting pauses or resumes, and now and then: figures that never rest help nobody."""
+        due = self._steps % _STATE_EVERY == 0 and self._steps != self._told_at
+        if self._told is None or self._told.active is self._paused or due:
+            self._told, self._told_at = self._describe(), self._steps
+        return self._told
+
+    def _describe(self) -> SpeculationState:
         plain = self._target(1)
         if self._paused:
             cost = self._planned * self._draft_token + self._target(self._planned + 1) - plain
@@ -124,6 +135,7 @@ class AdaptiveDraftLength:
             return  # The prompt's evaluation: its time says nothing about a step.
         seconds = step.draft_seconds + step.target_seconds
         self._seconds += seconds
+        self._steps += 1
         tested = step.tested_count
         batch = 1 + tested
         self._target_scale += _FOLLOW * (step.target_seconds / self._costs.target_seconds(batch) - self._target_scale)

@@ -30,7 +30,7 @@ class ReplySettings:
     sampling: SamplingSettings
     source: Source | None
     rule: Rule
-    draft_length: int
+    draft_length: int | None
     max_tokens: int | None
     target: str
     draft: str | None

@@ -10,7 +10,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from forespeak.speculation.controller import DEFAULT_DRAFT_LENGTH
 from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import Source
 from forespeak.speculation.verify import Rule
@@ -32,8 +31,9 @@ class Preferences:
     """Everything that survives a restart, chats apart.
 
     `target` None: nothing was chosen yet. `source` is what speculation uses while it is switched on; `speculate` is the
-    switch. `random_seed`: every reply gets a new seed and `sampling.seed` is not used. `max_tokens` None: until the
-    context is full. `context_length` None and `threads` None: chosen by the engine.
+    switch. `draft_length` None: as many tokens as pay. `random_seed`: every reply gets a new seed and `sampling.seed`
+    is not used. `max_tokens` None: until the context is full. `context_length` None and `threads` None: chosen by the
+    engine.
     """
 
     appearance: Appearance = Appearance.SYSTEM
@@ -44,7 +44,7 @@ class Preferences:
     speculate: bool = True
     source: Source = Source.DRAFT_MODEL
     rule: Rule = Rule.COUPLED
-    draft_length: int = DEFAULT_DRAFT_LENGTH
+    draft_length: int | None = None
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
     random_seed: bool = True
     max_tokens: int | None = None
@@ -177,7 +177,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "speculate": _flag,
     "source": Source,
     "rule": Rule,
-    "draft_length": _whole(0, LONGEST_DRAFT),
+    "draft_length": _optional(_whole(1, LONGEST_DRAFT)),
     "sampling": _sampling,
     "random_seed": _flag,
     "max_tokens": _optional(_whole(1)),

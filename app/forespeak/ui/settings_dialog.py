@@ -87,7 +87,7 @@ class SettingsDialog(QDialog):
         self.seed.setEnabled(not preferences.random_seed)
         self.coupled.setChecked(preferences.rule is Rule.COUPLED)
         self.rejection.setChecked(preferences.rule is Rule.REJECTION)
-        self.draft_length.setValue(preferences.draft_length)
+        self.draft_length.setValue(preferences.draft_length or 0)
         self.context_length.setValue(preferences.context_length or 0)
         self.threads.setValue(preferences.threads or 0)
         self.reproducible.setChecked(preferences.reproducible)
@@ -199,12 +199,12 @@ class SettingsDialog(QDialog):
             column.addWidget(_why(button.accessibleDescription()))
         form.addRow(self.tr("Rule"), rules)
         self.draft_length = _spin(0, LONGEST_DRAFT, self._take)
-        self.draft_length.setSpecialValueText(self.tr("No drafts"))
+        self.draft_length.setSpecialValueText(self.tr("Auto"))
         _row(
             form,
             self.tr("Draft length"),
             self.draft_length,
-            self.tr("Tokens guessed before each check. More is faster only while most of them are accepted."),
+            self.tr("Tokens guessed before each check. Auto drafts as many as pay here, and none where none do."),
         )
         return page
 
@@ -282,7 +282,7 @@ class SettingsDialog(QDialog):
             sampling=sampling,
             random_seed=self.random_seed.isChecked(),
             rule=Rule.REJECTION if self.rejection.isChecked() else Rule.COUPLED,
-            draft_length=self.draft_length.value(),
+            draft_length=self.draft_length.value() or None,
             context_length=_context(self.context_length.value()),
             threads=self.threads.value() or None,
             reproducible=self.reproducible.isChecked(),
