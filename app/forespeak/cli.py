@@ -38,6 +38,13 @@ MENDABLE, BUG, INTERRUPTED = 2, 1, 130
 
 STARTER, NGRAM, NONE = "starter", "ngram", "none"
 
+_WITHOUT_MODEL: dict[str, Source | None] = {
+    NONE: None,
+    NGRAM: Source.PROMPT_LOOKUP,
+    **{source.value: source for source in Source if not source.uses_model},
+}
+"""What --draft understands beside files and the starter."""
+
 LOG_NAME = "forespeak.log"
 
 
@@ -118,7 +125,8 @@ def _add_chat(parser: argparse.ArgumentParser) -> None:
     models(
         "--draft",
         metavar="GGUF",
-        help="a GGUF file, starter, ngram (looks the next tokens up in the text) or none; "
+        help="a GGUF file, starter, ngram (looks the next tokens up in the text; also ngram-simple, ngram-map-k, "
+        "ngram-map-k4v, ngram-mod, ngram-cache) or none; "
         "by default starter for the starter model and ngram for others",
     )
     models("--context", type=_whole(1), metavar="N", help="context length in tokens")
@@ -263,8 +271,7 @@ def _drafts_with(options: argparse.Namespace) -> str:
 def _source(options: argparse.Namespace) -> Source | None:
     if options.no_speculation and options.prompt is not None:
         return None
-    sources = {NONE: None, NGRAM: Source.PROMPT_LOOKUP}
-    return sources.get(_drafts_with(options), Source.DRAFT_MODEL)
+    return _WITHOUT_MODEL.get(_drafts_with(options), Source.DRAFT_MODEL)
 
 
 def _load(engine: Engine, options: argparse.Namespace) -> Loaded:

@@ -28,7 +28,7 @@ from forespeak.speculation.sampling import Sampler, SamplingSettings
 from forespeak.speculation.trace import GenerationStats, Source, Step, text_of
 from prompts import LONG_TEXT, PROMPTS
 
-RUNS = 5
+RUNS = 3
 TOKENS = 160
 DRAFTED: dict[str, tuple[Source, int | None]] = {
     "draft 4": (Source.DRAFT_MODEL, 4),
@@ -85,7 +85,7 @@ def parity(*, fast: bool) -> None:
         for temperature in (0.0, 0.8):
             sampling = SamplingSettings(temperature=temperature, seed=42)
             plain, _ = run(engine, ask(prompt, sampling=sampling, max_tokens=tokens))
-            ways = [(Source.DRAFT_MODEL, length) for length in (1, 4, 8)] + [(Source.PROMPT_LOOKUP, 4)]
+            ways = [(Source.DRAFT_MODEL, length) for length in (1, 4, 8, None)] + [(Source.PROMPT_LOOKUP, 4)]
             for source, length in ways:
                 request = ask(prompt, sampling=sampling, max_tokens=tokens, source=source, draft_length=length)
                 steps, _ = run(engine, request)
@@ -93,7 +93,8 @@ def parity(*, fast: bool) -> None:
                     equal += 1
                     continue
                 different += 1
-                print(f"  {name} T={temperature} {source.label} {length}: {margin(engine, sampling, plain, steps)}")
+                where = margin(engine, sampling, plain, steps)
+                print(f"  {name} T={temperature} {source.label} {length or 'auto'}: {where}")
         print(f"{name:12} {equal} equal, {different} different so far", flush=True)
     print(f"{'default' if fast else 'reproducible'} setting: {equal} of {equal + different} equal")
 
@@ -139,7 +140,12 @@ def bare_loop(engine: LlamaEngine, prompt: list[int]) -> float:
 
 def speed() -> None:
     engine = loaded()
-    prompt = PROMPTS["explain"]
+    for name in ("explain", "code", "list"):
+        print(f"-- {name}")
+        speed_of(engine, PROMPTS[name])
+
+
+def speed_of(engine: LlamaEngine, prompt: str) -> None:
     assert engine._target is not None
     tokens = engine._target.vocabulary.tokenize(f"<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n")
     for temperature in (0.0, 0.8):

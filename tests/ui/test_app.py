@@ -113,3 +113,30 @@ raise SystemExit(app.run_window(["forespeak"]))
     assert process.returncode == 0, err
     assert time.monotonic() - began < 5
     assert (tmp_path / "config" / "preferences.json").is_file()
+
+
+def test_a_second_window_on_the_same_chats_is_refused(tmp_path: Path) -> None:
+    code = """
+from forespeak.errors import UserFacingError
+from forespeak.models.folders import folders
+from forespeak.ui import app
+from forespeak.ui.preferences import Preferences, PreferencesFile
+application = app.make_application(["forespeak"])
+file = PreferencesFile(folders().config / "preferences.json")
+def begin():
+    window, appearance = app.make_window(application, Preferences())
+    app.make_session(window, appearance, file, folders())
+    return window
+first = begin()
+try:
+    begin()
+except UserFacingError as error:
+    print(error.what)
+first.close()
+second = begin()
+second.close()
+"""
+    process = run(code, tmp_path)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert out == "Forespeak is already open.\n"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from forespeak.errors import UserFacingError
 
 if TYPE_CHECKING:
+    from PySide6.QtCore import QLockFile
     from PySide6.QtWidgets import QApplication
 
     from forespeak.models.folders import Folders
@@ -114,7 +115,7 @@ def _begin(
 def make_session(
     window: MainWindow, appearance: AppearanceKeeper, preferences_file: PreferencesFile, where: Folders
 ) -> Session:
-    """Open the chats and put everything together. Raises UserFacingError if they cannot be opened."""
+    """Open the chats and put everything together. Raises UserFacingError if they cannot be opened, or are already."""
     from forespeak.chats.store import ChatStore
     from forespeak.engines.host import EngineProcess
     from forespeak.pairing.compatibility import refusal
@@ -123,6 +124,7 @@ def make_session(
     from forespeak.ui.window_menus import add_menus
 
     where.create()
+    lock = _claim(where)
     session = Session(
         window,
         ChatStore(where.chats),
@@ -134,4 +136,23 @@ def make_session(
     session.preferencesChanged.connect(appearance.apply)
     add_menus(window, session, where.logs)
     window.closing.connect(session.close)
+    window.closing.connect(lock.unlock)
     return session
+
+
+def _claim(where: Folders) -> QLockFile:
+    """One window at a time writes the chats: a second one would take the first one's growing reply for a torn one.
+
+    A lock that a killed process has left behind is taken over.
+    """
+    from PySide6.QtCore import QLockFile
+
+    lock = QLockFile(str(where.data / "forespeak.lock"))
+    lock.setStaleLockTime(0)
+    if not lock.tryLock(0) and lock.error() is QLockFile.LockError.LockFailedError:
+        raise UserFacingError(
+            "Forespeak is already open.",
+            "Two windows cannot write into the same chats.",
+            "Go on in the other window, or close it and start again.",
+        )
+    return lock

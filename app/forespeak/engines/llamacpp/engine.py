@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from forespeak.engines.drafting import MAX_DRAFT_LENGTH, Drafting
 from forespeak.engines.engine import (
     DEFAULT_CONTEXT_LENGTH,
     ConversionRequest,
@@ -30,29 +31,18 @@ from forespeak.engines.llamacpp.chat_template import ChatTemplate, RenderedPromp
 from forespeak.engines.llamacpp.model import LlamaModel
 from forespeak.engines.llamacpp.threads import ThreadGovernor, usable_cores
 from forespeak.errors import UserFacingError
-from forespeak.speculation.adaptive import AdaptiveDraftLength
 from forespeak.speculation.constraint import Constraint, NoTokenLeftError
-from forespeak.speculation.controller import DraftController, FixedDraftLength
-from forespeak.speculation.costs import Costs, measure_draft, measure_target
 from forespeak.speculation.decode import DecodeSettings, Event, Finished, generate
 from forespeak.speculation.draft import DraftSource
-from forespeak.speculation.draft_model import DraftModel
 from forespeak.speculation.language_model import EvaluationError, Vocabulary
-from forespeak.speculation.ngram import PromptLookup
 from forespeak.speculation.sampling import Sampler, SamplingSettings
-from forespeak.speculation.trace import Source, Step
-from forespeak.speculation.verify import Rule
+from forespeak.speculation.trace import Step
 
 if TYPE_CHECKING:
     from forespeak.engines.grammar import GrammarCompiler
 
 if sys.platform != "win32":
     import resource
-
-LONGEST_ADAPTIVE_DRAFT = 16
-
-MAX_DRAFT_LENGTH = 32
-"""Scores are wanted for each drafted token and one more; the buffers for them are made when the context is."""
 
 _CPU_BATCH, _GPU_BATCH = 128, 512
 """Tokens of one evaluation of a prompt. A stop waits for one of these; larger ones gain little on a CPU."""
@@ -84,11 +74,8 @@ class LlamaEngine:
         self._draft: LlamaModel | None = None
         self._draft_problem: str | None = None
         self._template: ChatTemplate | None = None
-        self._lookup = PromptLookup()
+        self._drafting = Drafting()
         self._last_reply: _Reply | None = None
-        self._target_seconds: tuple[tuple[int, float], ...] = ()
-        self._draft_seconds = (0.0, 0.0)
-        self._controllers: dict[tuple[Source, Rule], AdaptiveDraftLength] = {}
         self._grammars: GrammarCompiler | None = None
         self._thread_count: Callable[[], int] = usable_cores
 
@@ -106,11 +93,10 @@ class LlamaEngine:
             self._template = ChatTemplate(
                 self._target.native.chat_template, vocabulary.text(vocabulary.bos), vocabulary.text(vocabulary.eos)
             )
-            self._target_seconds = measure_target(self._target)
+            self._drafting.measure_target(self._target)
         assert self._target is not None
         if self._request is None or self._request.draft != request.draft or self._draft is None:
             self._load_draft(request, self._target, progress, cancelled)
-            self._controllers.clear()
         self._request = request
         if cancelled():
             self.close()
@@ -149,7 +135,7 @@ class LlamaEngine:
                 _without_suppressed(request.sampling, target.vocabulary.suppressed),
                 self._constraint(request, rendered.text, target.vocabulary),
             ),
-            self._controller(request),
+            self._drafting.controller(request),
             DecodeSettings(
                 rule=request.rule,
                 max_tokens=request.max_tokens,
@@ -216,9 +202,8 @@ class LlamaEngine:
         for model in (self._draft, self._target):
             if model is not None:
                 model.truncate(0)
-        self._lookup = PromptLookup()
+        self._drafting.forget()
         self._last_reply = None
-        self._controllers.clear()
 
     def close(self) -> None:
         for model in (self._draft, self._target):
@@ -244,7 +229,7 @@ class LlamaEngine:
             if self._draft_problem is None:
                 self._draft = self._load_model(request, request.draft, 0.8, 0.2, progress, cancelled)
             if self._draft is not None:
-                self._draft_seconds = measure_draft(self._draft)
+                self._drafting.measure_draft(self._draft)
         except UserFacingError as error:
             self._draft_problem = str(error)
 
@@ -304,31 +289,11 @@ class LlamaEngine:
             return None, "Speculation is off for this message."
         if not target.native.can_roll_back:
             return None, _NO_ROLLBACK
-        if request.source is Source.PROMPT_LOOKUP:
-            return self._lookup, ""
+        if not request.source.uses_model:
+            return self._drafting.text_source(request.source), ""
         if self._draft is None:
             return None, self._draft_problem or "No draft model is loaded."
-        controller = self._controller(request)
-        gate = controller if isinstance(controller, AdaptiveDraftLength) else None
-        drafts = controller.state.active
-        return DraftModel(
-            self._draft, target.vocabulary.size, request.rule, cancelled, gate=gate, reads_prompt=drafts
-        ), ""
-
-    def _controller(self, request: GenerationRequest) -> DraftController:
-        """How long drafts are; what an adaptive one has learned is kept as long as the pair is loaded."""
-        if request.draft_length is not None or request.source is None:
-            return FixedDraftLength(min(request.draft_length or 0, MAX_DRAFT_LENGTH))
-        key = (request.source, request.rule)
-        if key not in self._controllers:
-            drafted = self._draft_seconds if request.source.uses_model else (0.0, 0.0)
-            self._controllers[key] = AdaptiveDraftLength(
-                Costs(self._target_seconds, *drafted),
-                LONGEST_ADAPTIVE_DRAFT,
-                gated=request.source.uses_model,
-                drops_tokens=request.rule is Rule.COUPLED,
-            )
-        return self._controllers[key]
+        return self._drafting.model_source(request, self._draft, target.vocabulary.size, cancelled), ""
 
     def _constraint(self, request: GenerationRequest, prompt: str, vocabulary: Vocabulary) -> Constraint | None:
         if request.json_schema is None and request.grammar is None:

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from forespeak.speculation.acceptance import Acceptance
+from forespeak.speculation.trace import DraftedToken, Origin, Source, Step, Token
+
+
+def step(accepted: list[float | None], rejected: float | None = None, *, loses: bool = False) -> Step:
+    """A step whose accepted tokens, and the first rejected one, had these probabilities in the draft."""
+    emitted = [Token(1, "x", Origin.ACCEPTED, Source.DRAFT_MODEL, 0.5, q) for q in accepted]
+    own = Token(1, "x", Origin.CORRECTED if loses else Origin.BONUS)
+    lost = (DraftedToken(2, "y", draft_probability=rejected), DraftedToken(2, "y", draft_probability=0.9))
+    return Step(1, (*emitted, own), lost if loses else ())
+
+
+def test_nothing_known_is_hopeful() -> None:
+    acceptance = Acceptance(prior=0.8)
+    assert acceptance.mean == 0.8
+    assert acceptance.hopeful > 0.9
+
+
+def test_only_the_first_rejected_token_of_a_step_counts() -> None:
+    acceptance = Acceptance(prior=0.8)
+    acceptance.observe(step([0.9, 0.9], 0.3, loses=True))
+    assert acceptance.mean == pytest.approx((2 + 4 * 0.8) / (3 + 4))
+
+
+def test_it_learns_what_a_confidence_is_worth() -> None:
+    acceptance = Acceptance()
+    for _ in range(40):
+        acceptance.observe(step([0.95]))
+        acceptance.observe(step([], 0.2, loses=True))
+    assert acceptance.given(0.95) > 0.9
+    assert acceptance.given(0.2) < 0.15
+    assert acceptance.chances([0.95, 0.2, 0.95])[2] < 0.15
+
+
+def test_it_learns_by_position_for_sources_without_confidence() -> None:
+    acceptance = Acceptance()
+    for turn in range(40):
+        acceptance.observe(step([None] * 3) if turn % 2 else step([], None, loses=True))
+    assert acceptance.at(0) == pytest.approx(0.5, abs=0.05)
+    assert acceptance.at(1) > 0.9
+    assert acceptance.at(9) == acceptance.at(2)
+
+
+def test_what_is_certain_is_not_hoped_for() -> None:
+    acceptance = Acceptance()
+    for _ in range(300):
+        acceptance.observe(step([], 0.5, loses=True))
+    assert acceptance.hopeful - acceptance.mean < 0.02
+
+
+def test_old_counts_fade() -> None:
+    acceptance = Acceptance()
+    for _ in range(2000):
+        acceptance.observe(step([0.9]))
+    for _ in range(400):
+        acceptance.observe(step([], 0.9, loses=True))
+    assert acceptance.mean < 0.4

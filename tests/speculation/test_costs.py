@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from forespeak.speculation.costs import Costs, measure_draft, measure_target
+from forespeak.speculation.language_model import Logits
+from scripted import ScriptedModel, letters, random_scores
+
+
+class TimedModel(ScriptedModel):
+    """Takes, on a clock of its own, a fixed time per evaluation and per token; the first of a size takes double."""
+
+    def __init__(self, base: float, per_token: float) -> None:
+        super().__init__(random_scores(8, 1), letters(8))
+        self.now = 0.0
+        self._base, self._per_token = base, per_token
+        self._seen: set[int] = set()
+
+    def evaluate(self, tokens: Sequence[int], outputs: int) -> Logits:
+        seconds = self._base + self._per_token * len(tokens)
+        self.now += seconds if len(tokens) in self._seen else 2 * seconds
+        self._seen.add(len(tokens))
+        return super().evaluate(tokens, outputs)
+
+
+def test_a_curve_is_straight_between_what_was_measured_and_goes_on_behind_it() -> None:
+    costs = Costs(((1, 0.020), (2, 0.030), (5, 0.036)))
+    assert [costs.target_seconds(n) for n in (1, 2, 3, 5, 8)] == pytest.approx([0.020, 0.030, 0.032, 0.036, 0.042])
+
+
+def test_a_single_measured_size_stands_for_all() -> None:
+    assert Costs(((1, 0.5),)).target_seconds(9) == 0.5
+
+
+def test_a_target_is_timed_without_what_only_the_first_time_takes() -> None:
+    model = TimedModel(0.010, 0.001)
+    measured = measure_target(model, clock=lambda: model.now)
+    assert [size for size, _ in measured] == [1, 2, 3, 5, 9, 17]
+    assert [seconds for _, seconds in measured] == pytest.approx([0.010 + 0.001 * n for n in (1, 2, 3, 5, 9, 17)])
+    assert list(model.tokens) == []
+
+
+def test_a_slow_target_is_timed_within_reason() -> None:
+    model = TimedModel(1.0, 0.1)
+    measured = measure_target(model, budget_seconds=1.2, clock=lambda: model.now)
+    assert [size for size, _ in measured] == [1]
+    assert model.now < 3.0
+
+
+def test_a_draft_is_timed_for_one_token_and_for_one_more() -> None:
+    model = TimedModel(0.004, 0.002)
+    one, more = measure_draft(model, clock=lambda: model.now)
+    assert one == pytest.approx(0.006)
+    assert more == pytest.approx(0.002)
