@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEventLoop, Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
@@ -36,12 +36,15 @@ class LiveWindow:
         self.session.start()
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
+        # A real event loop, as the app has: spinning would take the engine's processor time.
         deadline = time.monotonic() + PATIENCE
-        while not condition():
-            if time.monotonic() > deadline:
-                raise TimeoutError(what)
-            self.application.processEvents()
-            time.sleep(0.002)
+        loop = QEventLoop()
+        watch = QTimer()
+        watch.timeout.connect(lambda: loop.quit() if condition() or time.monotonic() > deadline else None)
+        watch.start(100)
+        loop.exec()
+        if not condition():
+            raise TimeoutError(what)
 
     def use_starter(self) -> None:
         self.until(lambda: self.session.pair.starter is not None, "the starter is found")

@@ -104,7 +104,10 @@ class ModelSummary:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A pair is ready. `draft_problem` says why there is no draft although one was asked for."""
+    """A pair is ready. `draft_problem` says why there is no draft although one was asked for.
+
+    `computes_on_cpu`: every processor second that others use is lost to the reply.
+    """
 
     target: ModelSummary
     draft: ModelSummary | None = None
@@ -112,6 +115,7 @@ class Loaded:
     template_problem: str | None = None
     devices: tuple[str, ...] = ()
     threads: int = 0
+    computes_on_cpu: bool = True
 
 
 @dataclass(frozen=True, slots=True)

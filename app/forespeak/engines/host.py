@@ -3,6 +3,9 @@
 Requests go through a pipe to the child, whose main thread only reads them, so that a cancel arrives while its worker
 thread generates. Events come back through the same pipe; a reader thread here hands them to the listener. The child
 ends when the pipe closes, so a killed parent leaves nothing behind.
+
+Events travel in bundles: both processes' wake-ups for each single step took one to two per cent of a small model's
+speed on two cores.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ from forespeak.engines.engine import (
 )
 from forespeak.errors import UserFacingError
 from forespeak.speculation.decode import Finished
+from forespeak.speculation.trace import Step
 
 Request = LoadRequest | GenerationRequest | ConversionRequest
 Listener = Callable[[EngineEvent], None]
@@ -45,6 +49,8 @@ EngineFactory = Callable[[PairCheck], Engine]
 _LOG_TAIL_BYTES = 8192
 _EXIT_SECONDS = 3.0
 _MAX_LOG_BYTES = 2_000_000
+_BUNDLE_SECONDS, _BUNDLE_SECONDS_ON_CPU = 0.015, 0.08
+"""How long steps may wait for each other, once a reply's first one has gone out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +204,14 @@ class _Child:
     def _read(self) -> None:
         while True:
             try:
-                event: EngineEvent = self._pipe.recv()
+                events: list[EngineEvent] = self._pipe.recv()
             except (EOFError, OSError):
                 break
-            if is_last(event.body):
-                with self._lock:
-                    self._open.remove(event.request)
-            self._listener(event)
+            for event in events:
+                if is_last(event.body):
+                    with self._lock:
+                        self._open.remove(event.request)
+                self._listener(event)
         self.alive = False
         with self._lock:
             left, self._open = self._open, []
@@ -270,7 +277,7 @@ class _Worker:
 
     def __init__(self, pipe: Connection, pair_check: PairCheck, make_engine: EngineFactory) -> None:
         self.jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
-        self._pipe = pipe
+        self._outbox = _Outbox(pipe)
         self._pair_check = pair_check
         self._make_engine = make_engine
         self._cancelled: set[int] = set()
@@ -286,11 +293,9 @@ class _Worker:
                 if engine is None:
                     engine = self._make_engine(self._pair_check)
                 for body in self._answers(engine, job):
-                    self._pipe.send(EngineEvent(job.number, body))
+                    self._outbox.put(EngineEvent(job.number, body))
             except UserFacingError as error:
                 self._fail(job, Failed(error.what, error.why, error.remedy))
-            except (BrokenPipeError, ConnectionResetError):
-                os._exit(0)
             except BaseException as error:  # noqa: BLE001 -- a bug of ours must not end the process silently
                 details = traceback.format_exc()
                 sys.stderr.write(details)
@@ -304,7 +309,7 @@ class _Worker:
             return number in self._cancelled
 
         def progress(body: Body) -> None:
-            self._pipe.send(EngineEvent(number, body))
+            self._outbox.put(EngineEvent(number, body))
 
         if isinstance(request, GenerationRequest):
             yield from engine.generate(request, cancelled)
@@ -316,8 +321,43 @@ class _Worker:
         yield done if done is not None else Failed("Cancelled.")
 
     def _fail(self, job: _Job, body: Failed) -> None:
-        with contextlib.suppress(OSError):
-            self._pipe.send(EngineEvent(job.number, body))
+        self._outbox.put(EngineEvent(job.number, body))
+
+
+class _Outbox:
+    """Sends events in their order, on a thread of its own; steps in bundles, everything else at once."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self._waiting: list[EngineEvent] = []
+        self._changed = threading.Condition()
+        self._urgent = False
+        self._bundle_seconds = _BUNDLE_SECONDS_ON_CPU
+        self._streaming = 0
+        """The request whose first step has gone out."""
+        threading.Thread(target=self._run, name="engine-outbox", daemon=True).start()
+
+    def put(self, event: EngineEvent) -> None:
+        with self._changed:
+            self._waiting.append(event)
+            self._urgent = self._urgent or not isinstance(event.body, Step) or event.request != self._streaming
+            if isinstance(event.body, Step):
+                self._streaming = event.request
+            elif isinstance(event.body, Loaded):
+                self._bundle_seconds = _BUNDLE_SECONDS_ON_CPU if event.body.computes_on_cpu else _BUNDLE_SECONDS
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                self._changed.wait_for(lambda: self._urgent, self._bundle_seconds)
+                bundle, self._waiting, self._urgent = self._waiting, [], False
+            try:
+                self._pipe.send(bundle)
+            except (BrokenPipeError, ConnectionResetError):
+                # The parent is gone.
+                os._exit(0)
 
 
 def _redirect_output(log_path: Path) -> None:

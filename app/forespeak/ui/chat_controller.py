@@ -18,6 +18,7 @@ from forespeak.ui.chat_records import ReplySettings, context_tokens, title_of, w
 from forespeak.ui.conversation import ConversationView, MessageItem
 from forespeak.ui.live_reply import LiveReply
 from forespeak.ui.pair_controller import PairController
+from forespeak.ui.panel_feed import PanelFeed
 from forespeak.ui.preferences import Preferences
 from forespeak.ui.reply_controller import ReplyController
 from forespeak.ui.speculation_panel import SpeculationPanel
@@ -60,6 +61,8 @@ class ChatController(QObject):
         self._replies = replies
         self._view = view
         self._panel = panel
+        self._feed = PanelFeed(panel, self)
+        self._feed.contextGrew.connect(self.contextChanged)
         self._preferences = preferences
         self._chat: Chat | None = None
         self._items: tuple[MessageItem, ...] = ()
@@ -313,6 +316,7 @@ class ChatController(QObject):
             last = reply
         self._items = tuple(shown)
         self._view.set_messages(list(self._items))
+        self._feed.drop()
         self._panel.reset()
         if last is not None:
             self._show_in_panel(last)
@@ -351,11 +355,7 @@ class ChatController(QObject):
         self._view.append_steps(reply.message, steps)
         if len(reply.steps) == len(steps):
             self._show_first_token(reply)
-        self._panel.add_steps(steps, reply.seconds)
-        rate = reply.rate
-        if rate is not None:
-            self._panel.set_live_rate(rate)
-        self.contextChanged.emit(steps[-1].cache_length)
+        self._feed.add(reply, steps)
 
     @Slot(object)
     def _progressed(self, reply: LiveReply) -> None:
@@ -378,6 +378,7 @@ class ChatController(QObject):
                 if item.id == reply.message:
                     self._view.finish_message(reply.message, item)
                     break
+            self._feed.flush()
             if ending.stats is not None:
                 self._panel.set_stats(ending.stats)
             self.busyChanged.emit()

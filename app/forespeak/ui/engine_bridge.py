@@ -1,17 +1,23 @@
-"""From the engine's reader thread to the UI thread: gathered, ordered, at most sixty times a second."""
+"""From the engine's reader thread to the UI thread: gathered, ordered, as often as the machine can afford."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
-from forespeak.engines.engine import Died, EngineEvent
+from forespeak.engines.engine import Died, EngineEvent, Loaded
 from forespeak.speculation.trace import Step
 
 FRAME_SECONDS = 1 / 60
+SLOWEST_SECONDS = 1 / 8
+PAINTING_SHARE = 0.01 * (os.cpu_count() or 1)
+"""Of the time, the UI thread may show new tokens while the engine computes on the processor. Its threads wait for the
+slowest of them, and a window that paints on one of their cores makes that one the slowest; the more there are, the less
+each one matters."""
 STEPS_PER_FLUSH = 128
 """More than a frame's worth at any speed we know; a longer queue is worked off over several frames."""
 
@@ -39,6 +45,11 @@ class EngineBridge(QObject):
         """The request of the newest step that came in."""
         self._watched: set[int] = set()
         self._last_flush = 0.0
+        self._shares_processor = True
+        """Whether the engine needs the processor for itself."""
+        self._cost = 0.0
+        """Processor seconds that the UI thread needs for a flush and the painting behind it, a running average."""
+        self._used = 0.0
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
@@ -67,16 +78,31 @@ class EngineBridge(QObject):
 
     @Slot()
     def _wake(self) -> None:
-        wait = self._last_flush + FRAME_SECONDS - time.perf_counter()
+        wait = self._last_flush + self._interval - time.perf_counter()
         if wait <= 0 or self._urgent:
             self.flush()
         else:
             self._timer.start(max(1, round(wait * 1000)))
 
+    @property
+    def _interval(self) -> float:
+        """Seconds from one flush to the next."""
+        if not self._shares_processor:
+            return FRAME_SECONDS
+        return min(max(FRAME_SECONDS, self._cost / PAINTING_SHARE), SLOWEST_SECONDS)
+
+    def _weigh(self) -> None:
+        """What the last flush and its painting took; a pause in between says nothing."""
+        used, now = time.thread_time(), time.perf_counter()
+        if now - self._last_flush < 2 * SLOWEST_SECONDS:
+            self._cost += 0.2 * (used - self._used - self._cost)
+        self._used = used
+
     @Slot()
     def flush(self) -> None:
         """Give out what waits, up to a frame's worth of steps."""
         self._timer.stop()
+        self._weigh()
         events: list[EngineEvent] = []
         steps = 0
         with self._lock:
@@ -92,6 +118,7 @@ class EngineBridge(QObject):
             # Counted from the end: the window gets its frame's time for painting, however long the receivers took.
             self._last_flush = time.perf_counter()
             if more:
+                # A queue is worked off as fast as it can be shown.
                 self._timer.start(max(1, round(FRAME_SECONDS * 1000)))
 
     def _give_out(self, events: list[EngineEvent]) -> None:
@@ -108,6 +135,8 @@ class EngineBridge(QObject):
                 owner = event.request
                 together.append(event.body)
             else:
+                if isinstance(event.body, Loaded):
+                    self._shares_processor = event.body.computes_on_cpu
                 self.eventArrived.emit(event)
         if together:
             self._give_steps(owner, together)

@@ -108,6 +108,7 @@ class LlamaEngine:
             template_problem=self._template.problem if self._template else None,
             devices=tuple(device.description for device in bindings.devices()),
             threads=self._thread_count(),
+            computes_on_cpu=not _uses_gpu(request),
         )
 
     def generate(self, request: GenerationRequest, cancelled: Callable[[], bool]) -> Iterator[Notice | Event]:
@@ -270,7 +271,7 @@ class LlamaEngine:
 
     def _make_context(self, native: bindings.NativeModel, request: LoadRequest) -> bindings.NativeContext:
         length = request.context_length or min(native.trained_context_length, DEFAULT_CONTEXT_LENGTH)
-        on_gpu = request.gpu_layers != 0 and any("GPU" in device.kind for device in bindings.devices())
+        on_gpu = _uses_gpu(request)
         return bindings.NativeContext(
             native,
             length=length,
@@ -340,6 +341,10 @@ def _without_suppressed(sampling: SamplingSettings, suppressed: tuple[int, ...])
     if not suppressed:
         return sampling
     return replace(sampling, logit_bias=(*sampling.logit_bias, *((token, -math.inf) for token in suppressed)))
+
+
+def _uses_gpu(request: LoadRequest) -> bool:
+    return request.gpu_layers != 0 and any("GPU" in device.kind for device in bindings.devices())
 
 
 def _summary(path: Path, model: LlamaModel) -> ModelSummary:
