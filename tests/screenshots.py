@@ -74,12 +74,22 @@ def take(name: str, target: Path) -> None:
         Preferences(),
         appearance=Appearance.DARK if picture.dark else Appearance.LIGHT,
         marks=picture.marks,
-        sampling=SamplingSettings(temperature=0.4, seed=5),
+        sampling=SamplingSettings(temperature=0.7, seed=5),
         random_seed=False,
         max_tokens=170,
     )
     live = LiveWindow(preferences, picture.size)
     live.use_starter()
+    # A plain reply first: the speed that the others are compared with.
+    live.session.set_preferences(
+        replace(
+            preferences, speculate=False, target=live.session.preferences.target, draft=live.session.preferences.draft
+        )
+    )
+    live.say("Name five rivers.")
+    live.until_idle()
+    live.session.set_preferences(replace(live.session.preferences, speculate=True))
+    live.session.chats.new_chat()
     for prompt in picture.prompts:
         live.say(prompt)
         live.until_idle()
@@ -89,8 +99,8 @@ def take(name: str, target: Path) -> None:
     if picture.card:
         # Wander over the reply until a token's card opens.
         area = live.window.conversation._scroll.viewport()
-        for y in range(area.height() - 260, 120, -9):
-            spot = QPoint(area.width() // 2 - 140, y)
+        for y, x in ((y, x) for y in range(area.height() - 300, 120, -13) for x in (240, 330, 420, 510)):
+            spot = QPoint((area.width() - 760) // 2 + x, y)
             widget = area.childAt(spot) or area
             local = widget.mapFrom(area, spot)
             move = QMouseEvent(
@@ -102,7 +112,7 @@ def take(name: str, target: Path) -> None:
                 Qt.KeyboardModifier.NoModifier,
             )
             live.application.sendEvent(widget, move)
-            QTest.qWait(450)
+            QTest.qWait(330)
             card = live.window.conversation._card
             if card.isVisible() and "proposed" in card._story.text():
                 break

@@ -54,7 +54,8 @@ def main() -> None:
 
     for speculate in (False, True):
         window(speculate)
-        ratios, rates = [], []
+        ratios: list[float] = []
+        rates: list[tuple[float, float]] = []
         for _ in range(RUNS):
             # The order turns, so that neither is always the one that follows the other.
             if len(rates) % 2:

@@ -140,7 +140,7 @@ def test_the_state_says_why_in_numbers() -> None:
     controller = AdaptiveDraftLength(MACHINES["F32+Q4_1"], LONGEST, gated=True)
     assert controller.state.active
     assert "A drafted token costs 9.0 ms, a check of" in controller.state.reason
-    paused = AdaptiveDraftLength(Costs(((1, 0.01), (2, 0.02), (17, 0.17)), 0.01), LONGEST, gated=True)
+    paused = AdaptiveDraftLength(Costs(((1, 0.01), (2, 0.03), (17, 0.4)), 0.02), LONGEST, gated=True)
     assert not paused.state.active
-    assert paused.state.reason == "Paused: a draft of 1 token costs 20 ms and saves 8.0 ms."
+    assert paused.state.reason == "Paused: a draft of 1 token costs 40 ms and saves 8.0 ms."
     assert paused.next_length() == 0

@@ -49,8 +49,9 @@ EngineFactory = Callable[[PairCheck], Engine]
 _LOG_TAIL_BYTES = 8192
 _EXIT_SECONDS = 3.0
 _MAX_LOG_BYTES = 2_000_000
-_BUNDLE_SECONDS, _BUNDLE_SECONDS_ON_CPU = 0.015, 0.08
-"""How long steps may wait for each other, once a reply's first one has gone out."""
+_BUNDLE_SECONDS, _BUNDLE_SECONDS_ON_CPU = 0.015, min(0.16, 0.32 / (os.cpu_count() or 1))
+"""How long steps may wait for each other, once a reply's first one has gone out. The fewer cores the engine shares with
+the window, the more a wake-up costs it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,11 @@ _PROBE_SHARE = 0.02
 """Of the time, at most, goes into finding out whether a paused source would pay by now."""
 _FIRST_PROBE = 16
 _STATE_EVERY = 8
+_TRIAL = 6
+"""Drafts that a new pair may make whatever was measured: the costs were taken in a fraction of a second, in which the
+machine may have been busy with something else, and a paused draft would never show that they were wrong."""
+_HOPELESS = 0.5
+"""... unless they promise less than this share of the plain speed."""
 
 
 class AdaptiveDraftLength:
@@ -138,11 +143,13 @@ class AdaptiveDraftLength:
         self._steps += 1
         tested = step.tested_count
         batch = 1 + tested
-        self._target_scale += _FOLLOW * (step.target_seconds / self._costs.target_seconds(batch) - self._target_scale)
+        follow = max(_FOLLOW, 1.0 / self._steps)
+        self._target_scale += follow * (step.target_seconds / self._costs.target_seconds(batch) - self._target_scale)
         drafted = tested + len(step.ignored)
         if drafted and self._costs.draft_token > 0 and self._behind == 0:
             expected = drafted * self._costs.draft_token + (not self._caught_up) * self._costs.draft_catch_up
-            self._draft_scale += _FOLLOW * (step.draft_seconds / expected - self._draft_scale)
+            follow = max(_FOLLOW, 1.0 / (self._speculated + 1))
+            self._draft_scale += follow * (step.draft_seconds / expected - self._draft_scale)
         self._caught_up = step.accepted_count < drafted
         if self._paused and drafted:
             plain = self._target(1)
@@ -165,7 +172,7 @@ class AdaptiveDraftLength:
         if self._paused:
             if promised >= _RESUME_MARGIN * plain:
                 self._paused, self._probe_after, self._steps_paused = False, _FIRST_PROBE, 0
-        elif promised < plain:
+        elif promised < (plain if self._speculated >= _TRIAL else _HOPELESS * plain):
             self._paused, self._steps_paused = True, 0
 
     def _best(self) -> tuple[int, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 
@@ -126,13 +127,15 @@ class PositionBars(Chart):
         width = min((self.width() - gap * (count - 1)) / count, 56.0)
         base = self.height() - 16.0
         tall = base - 18
+        # Labels never touch: where bars are narrow, each second or third has one.
+        every = math.ceil((painter.fontMetrics().horizontalAdvance("100") + 4) / (width + gap))
         for number, rate in enumerate(self._rates):
             x = number * (width + gap)
             height = max(tall * rate, 2.0)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(self.theme.accepted_model.line))
             painter.drawRoundedRect(QRectF(x, base - height, width, height), min(4.0, height / 2), min(4.0, height / 2))
-            if width < 12 and number % 2:
+            if number % every:
                 continue
             painter.setPen(QColor(self.theme.muted))
             middle = Qt.AlignmentFlag.AlignHCenter

@@ -13,7 +13,7 @@ from forespeak.engines.engine import Died, EngineEvent, Loaded
 from forespeak.speculation.trace import Step
 
 FRAME_SECONDS = 1 / 60
-SLOWEST_SECONDS = 1 / 8
+SLOWEST_SECONDS = 1 / 6
 PAINTING_SHARE = 0.01 * (os.cpu_count() or 1)
 """Of the time, the UI thread may show new tokens while the engine computes on the processor. Its threads wait for the
 slowest of them, and a window that paints on one of their cores makes that one the slowest; the more there are, the less

@@ -1,4 +1,4 @@
-"""Feeds the figures beside the conversation a few times a second: they are read, not watched."""
+"""Feeds the figures beside the conversation twice a second: they are read, not watched."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from forespeak.speculation.trace import Step
 from forespeak.ui.live_reply import LiveReply
 from forespeak.ui.speculation_panel import SpeculationPanel
 
-INTERVAL_MILLISECONDS = 300
+INTERVAL_MILLISECONDS = 500
 
 
 class PanelFeed(QObject):
