@@ -64,7 +64,7 @@ def chat(
 ) -> tuple[TerminalChat, ParrotEngine]:
     engine = ParrotEngine()
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
-    talk = TerminalChat(engine, GenerationRequest((), source=source))
+    talk = TerminalChat(engine, GenerationRequest((), sources=() if source is None else (source,)))
     talk.run()
     return talk, engine
 
@@ -109,7 +109,7 @@ def test_the_last_seed_is_followed_by_the_first(monkeypatch: pytest.MonkeyPatch)
 def test_speculation_goes_off_and_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     lines = ("a", "/speculation off", "b", "/speculation on", "c", "/speculation sideways")
     _, engine = chat(monkeypatch, *lines, source=Source.PROMPT_LOOKUP)
-    assert [request.source for request in engine.requests] == [Source.PROMPT_LOOKUP, None, Source.PROMPT_LOOKUP]
+    assert [request.sources for request in engine.requests] == [(Source.PROMPT_LOOKUP,), (), (Source.PROMPT_LOOKUP,)]
     assert "Write /speculation on or /speculation off." in capsys.readouterr().err
 
 

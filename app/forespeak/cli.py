@@ -195,7 +195,7 @@ def _request(options: argparse.Namespace) -> GenerationRequest:
         fail(f"--{error}".replace("_", "-"))
     return GenerationRequest(
         messages=(),
-        source=_source(options),
+        sources=_sources(options),
         sampling=sampling,
         rule=Rule(options.rule),
         draft_length=options.draft_tokens,
@@ -242,8 +242,8 @@ def _chat(options: argparse.Namespace) -> int:
     engine = _engine()
     try:
         loaded = _load(engine, options)
-        if request.source is Source.DRAFT_MODEL and loaded.draft is None:
-            request = replace(request, source=None)
+        if loaded.draft is None:
+            request = replace(request, sources=tuple(s for s in request.sources if not s.uses_model))
         if prompt is not None:
             return _answer(engine, loaded, _with_prompt(request, options.system, prompt), as_json=options.json)
         chat = terminal.TerminalChat(engine, request, options.system)
@@ -268,15 +268,16 @@ def _drafts_with(options: argparse.Namespace) -> str:
     return options.draft or (STARTER if options.target == STARTER else NGRAM)
 
 
-def _source(options: argparse.Namespace) -> Source | None:
+def _sources(options: argparse.Namespace) -> tuple[Source, ...]:
     if options.no_speculation and options.prompt is not None:
-        return None
-    return _WITHOUT_MODEL.get(_drafts_with(options), Source.DRAFT_MODEL)
+        return ()
+    source = _WITHOUT_MODEL.get(_drafts_with(options), Source.DRAFT_MODEL)
+    return () if source is None else (source,)
 
 
 def _load(engine: Engine, options: argparse.Namespace) -> Loaded:
     """Load the pair, with progress on stderr. Raises UserFacingError; KeyboardInterrupt if Ctrl+C stopped it."""
-    wants_draft = _source(options) is Source.DRAFT_MODEL
+    wants_draft = Source.DRAFT_MODEL in _sources(options)
     with terminal.Interrupt() as interrupt, terminal.ProgressLine() as progress:
         request = LoadRequest(
             target=_target_path(options.target, engine, progress.show, interrupt.asked),
@@ -339,7 +340,7 @@ def _answer(engine: Engine, loaded: Loaded, request: GenerationRequest, *, as_js
         json.dump(record(reply, loaded), sys.stdout, ensure_ascii=False, indent=1)
     painter.write("\n")
     if not as_json:
-        terminal.say_outcome(reply, speculating=request.source is not None)
+        terminal.say_outcome(reply, speculating=bool(request.sources))
     return INTERRUPTED if reply.reason is FinishReason.CANCELLED else 0
 
 

@@ -180,16 +180,16 @@ class TerminalChat:
     request: GenerationRequest
     system: str | None = None
     messages: list[ChatMessage] = field(default_factory=list)
-    _source: Source | None = field(init=False)
+    _sources: tuple[Source, ...] = field(init=False)
     _painter: Painter = field(init=False)
 
     def __post_init__(self) -> None:
         # What /speculation on returns to.
-        self._source = self.request.source
+        self._sources = self.request.sources
         self._painter = Painter.of(sys.stdout)
 
     def start_without_speculation(self) -> None:
-        self.request = replace(self.request, source=None)
+        self.request = replace(self.request, sources=())
 
     def run(self) -> None:
         """Until the user leaves or the input ends. Raises KeyboardInterrupt for a second Ctrl+C within a reply."""
@@ -226,7 +226,7 @@ class TerminalChat:
             say_error(error)
             return
         self._painter.write("\n")
-        say_outcome(reply, speculating=request.source is not None)
+        say_outcome(reply, speculating=bool(request.sources))
         self.messages = [*messages, ChatMessage(Role.ASSISTANT, reply.text)]
 
     def _obey(self, line: str) -> bool:
@@ -253,13 +253,13 @@ class TerminalChat:
             case "/system", text:
                 self.system = text
                 say("The system prompt is set.")
-            case "/speculation", "on" if self._source is None:
+            case "/speculation", "on" if not self._sources:
                 say("There is nothing to draft with: the chat was started without a draft.")
             case "/speculation", "on":
-                self.request = replace(self.request, source=self._source)
+                self.request = replace(self.request, sources=self._sources)
                 say("Speculation is on.")
             case "/speculation", "off":
-                self.request = replace(self.request, source=None)
+                self.request = replace(self.request, sources=())
                 say("Speculation is off.")
             case "/speculation", _:
                 say("Write /speculation on or /speculation off.")

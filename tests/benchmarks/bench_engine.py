@@ -87,7 +87,7 @@ def parity(*, fast: bool) -> None:
             plain, _ = run(engine, ask(prompt, sampling=sampling, max_tokens=tokens))
             ways = [(Source.DRAFT_MODEL, length) for length in (1, 4, 8, None)] + [(Source.PROMPT_LOOKUP, 4)]
             for source, length in ways:
-                request = ask(prompt, sampling=sampling, max_tokens=tokens, source=source, draft_length=length)
+                request = ask(prompt, sampling=sampling, max_tokens=tokens, sources=(source,), draft_length=length)
                 steps, _ = run(engine, request)
                 if ids(steps) == ids(plain) and text_of(steps) == text_of(plain):
                     equal += 1
@@ -153,11 +153,11 @@ def speed_of(engine: LlamaEngine, prompt: str) -> None:
         rates: dict[str, list[float]] = {name: [] for name in ("bare", "plain", *DRAFTED)}
         for _ in range(RUNS):
             rates["bare"].append(bare_loop(engine, tokens))
-            for name, source, length in (
-                ("plain", None, 0),
-                *((name, *way) for name, way in DRAFTED.items()),
+            for name, sources, length in (
+                ("plain", (), 0),
+                *((name, (source,), length) for name, (source, length) in DRAFTED.items()),
             ):
-                _, stats = run(engine, ask(prompt, sampling=sampling, source=source, draft_length=length))
+                _, stats = run(engine, ask(prompt, sampling=sampling, sources=sources, draft_length=length))
                 rates[name].append(stats.tokens_per_second)
         medians = {name: statistics.median(values) for name, values in rates.items()}
         pairs = {
@@ -178,7 +178,7 @@ def turn() -> None:
         engine.forget()
         sampling = SamplingSettings(temperature=0.8, seed=run_number)
         history = (ChatMessage(Role.USER, LONG_TEXT[:5200]),)
-        request = GenerationRequest(history, Source.DRAFT_MODEL, sampling, max_tokens=60)
+        request = GenerationRequest(history, (Source.DRAFT_MODEL,), sampling, max_tokens=60)
         steps, first = run(engine, request)
         follow = (
             *history,

@@ -12,7 +12,7 @@ from forespeak.speculation.trace import Source
 from forespeak.speculation.verify import Rule
 from scripted import ScriptedModel, letters, random_scores
 
-REQUEST = GenerationRequest((ChatMessage(Role.USER, "x"),), Source.DRAFT_MODEL)
+REQUEST = GenerationRequest((ChatMessage(Role.USER, "x"),), (Source.DRAFT_MODEL,))
 
 
 @pytest.fixture
@@ -31,18 +31,18 @@ def drafting(target: ScriptedModel) -> Drafting:
 def test_a_fixed_length_is_what_was_asked_for_within_the_engines_limit(drafting: Drafting) -> None:
     assert drafting.controller(replace(REQUEST, draft_length=5)).next_length() == 5
     assert drafting.controller(replace(REQUEST, draft_length=1000)).next_length() == MAX_DRAFT_LENGTH
-    assert drafting.controller(replace(REQUEST, source=None)).next_length() == 0
+    assert drafting.controller(replace(REQUEST, sources=())).next_length() == 0
 
 
 def test_what_was_learned_is_kept_by_source_and_rule(drafting: Drafting) -> None:
     adaptive = drafting.controller(REQUEST)
     assert drafting.controller(REQUEST) is adaptive
     assert drafting.controller(replace(REQUEST, rule=Rule.REJECTION)) is not adaptive
-    lookup = drafting.controller(replace(REQUEST, source=Source.PROMPT_LOOKUP))
+    lookup = drafting.controller(replace(REQUEST, sources=(Source.PROMPT_LOOKUP,)))
     assert lookup is not adaptive
     drafting.measure_draft(ScriptedModel(random_scores(8, 3), letters(8)))
     assert drafting.controller(REQUEST) is not adaptive
-    assert drafting.controller(replace(REQUEST, source=Source.PROMPT_LOOKUP)) is lookup
+    assert drafting.controller(replace(REQUEST, sources=(Source.PROMPT_LOOKUP,))) is lookup
 
 
 @pytest.mark.parametrize("source", [source for source in Source if not source.uses_model])

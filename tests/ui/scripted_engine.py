@@ -228,7 +228,7 @@ class ScriptedEngine:
         while script.hold is not None and not script.hold.wait(0.01) and not self._stopped(number):
             pass
         self._tell(number, PromptProgress(script.prompt_tokens, script.prompt_tokens, 0))
-        active = request.source is not None
+        active = bool(request.sources)
         reason = "Drafting 4 tokens at a time, a fixed length." if active else "No draft source is in use."
         state = SpeculationState(active, reason, 4 if active else 0)
         self._tell(number, state)

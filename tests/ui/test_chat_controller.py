@@ -96,8 +96,8 @@ def test_the_switch_counts_for_the_next_message_and_reloads_nothing(qtbot: QtBot
     send(qtbot, app, "Without")
     app.window.top.draft.lookupPicked.emit()
     send(qtbot, app, "Lookup")
-    sources = [request.source for request in app.engine.generations]
-    assert sources == [Source.DRAFT_MODEL, None, Source.PROMPT_LOOKUP]
+    sources = [request.sources for request in app.engine.generations]
+    assert sources == [(Source.DRAFT_MODEL,), (), (Source.PROMPT_LOOKUP,)]
     assert len(app.engine.loads) == 1
 
 

@@ -50,14 +50,17 @@ class LoadRequest:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """Continue a conversation. `source` None: no speculation for this message. `draft_length` None: as many as pay.
+    """Continue a conversation.
+
+    `sources` are asked for a draft in their order, and the first that proposes anything wins: those that look the text
+    up first, then a model. None: no speculation for this message. `draft_length` None: as many as pay.
 
     `json_schema` (a JSON text) or `grammar` (GBNF or Lark) bind the reply; after a prompt that leaves the model
     thinking, what follows its thoughts. At most one of the two, else ValueError.
     """
 
     messages: tuple[ChatMessage, ...]
-    source: Source | None = None
+    sources: tuple[Source, ...] = ()
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
     rule: Rule = Rule.COUPLED
     draft_length: int | None = None

@@ -77,7 +77,7 @@ class ReplySettings:
     def request(self, history: Sequence[ChatMessage]) -> GenerationRequest:
         return GenerationRequest(
             messages=tuple(history),
-            source=self.source,
+            sources=() if self.source is None else (self.source,),
             sampling=self.sampling,
             rule=self.rule,
             draft_length=self.draft_length,

@@ -134,7 +134,7 @@ class ReplyController(QObject):
             case Notice(text):
                 self.noticed.emit(text)
             case Finished(reason, stats):
-                if reply.request.source is None and stats.tokens_per_second > 0:
+                if not reply.request.sources and stats.tokens_per_second > 0:
                     self._plain_rates[reply.plain_key] = stats.tokens_per_second
                 state_after = MessageState.STOPPED if reason is FinishReason.CANCELLED else MessageState.COMPLETE
                 self._end(reply, Ending(state_after, self._note(reason), "", stats, reason))

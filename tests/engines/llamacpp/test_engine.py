@@ -48,7 +48,7 @@ def ids(steps: list[Step]) -> list[int]:
 def test_same_seed_same_words(engine: LlamaEngine, prompt: str, sampling: SamplingSettings) -> None:
     plain, _ = run(engine, ask(PROMPTS[prompt], sampling=sampling))
     for source, length in ((Source.DRAFT_MODEL, 1), (Source.DRAFT_MODEL, 8), (Source.PROMPT_LOOKUP, 4)):
-        steps, _ = run(engine, ask(PROMPTS[prompt], sampling=sampling, source=source, draft_length=length))
+        steps, _ = run(engine, ask(PROMPTS[prompt], sampling=sampling, sources=(source,), draft_length=length))
         assert ids(steps) == ids(plain)
         assert text_of(steps) == text_of(plain)
 
@@ -58,12 +58,12 @@ def test_penalties_hold_at_every_verified_position(engine: LlamaEngine) -> None:
         temperature=0.7, seed=5, repeat_penalty=1.3, frequency_penalty=0.2, presence_penalty=0.1
     )
     plain, _ = run(engine, ask(PROMPTS["repeat"], sampling=sampling))
-    drafted, _ = run(engine, ask(PROMPTS["repeat"], sampling=sampling, source=Source.DRAFT_MODEL))
+    drafted, _ = run(engine, ask(PROMPTS["repeat"], sampling=sampling, sources=(Source.DRAFT_MODEL,)))
     assert ids(drafted) == ids(plain)
 
 
 def test_drafts_are_accepted_and_counted(engine: LlamaEngine) -> None:
-    steps, finished = run(engine, ask(PROMPTS["numbers"], source=Source.DRAFT_MODEL))
+    steps, finished = run(engine, ask(PROMPTS["numbers"], sources=(Source.DRAFT_MODEL,)))
     stats = finished.stats
     tokens = [token for step in steps for token in step.emitted]
     accepted = [token for token in tokens if token.origin is Origin.ACCEPTED]
@@ -91,7 +91,7 @@ def test_alternatives_come_with_their_probabilities(engine: LlamaEngine) -> None
 
 def test_the_second_turn_keeps_the_first(engine: LlamaEngine) -> None:
     """Whatever tokens the reply was sampled in: its text must not be cut anew."""
-    request = ask(PROMPTS["emoji"], sampling=replace(SAMPLED, temperature=1.2), source=Source.DRAFT_MODEL)
+    request = ask(PROMPTS["emoji"], sampling=replace(SAMPLED, temperature=1.2), sources=(Source.DRAFT_MODEL,))
     steps, first = run(engine, request)
     follow = (
         *request.messages,
@@ -104,8 +104,8 @@ def test_the_second_turn_keeps_the_first(engine: LlamaEngine) -> None:
 
 def test_an_edited_conversation_keeps_what_is_the_same(engine: LlamaEngine) -> None:
     beginning = PROMPTS["summary"]
-    _, first = run(engine, ask(beginning + " Be brief.", source=Source.DRAFT_MODEL))
-    edited, second = run(engine, ask(beginning + " Be poetic.", source=Source.DRAFT_MODEL))
+    _, first = run(engine, ask(beginning + " Be brief.", sources=(Source.DRAFT_MODEL,)))
+    edited, second = run(engine, ask(beginning + " Be poetic.", sources=(Source.DRAFT_MODEL,)))
     assert 0 < second.stats.reused_prompt_tokens < first.stats.prompt_tokens
     engine.forget()
     fresh, _ = run(engine, ask(beginning + " Be poetic."))
@@ -113,7 +113,7 @@ def test_an_edited_conversation_keeps_what_is_the_same(engine: LlamaEngine) -> N
 
 
 def test_cancel_keeps_both_caches_valid(engine: LlamaEngine) -> None:
-    request = ask(PROMPTS["prose"], source=Source.DRAFT_MODEL)
+    request = ask(PROMPTS["prose"], sources=(Source.DRAFT_MODEL,))
     whole, _ = run(engine, request)
     engine.forget()
     cut: list[Notice | Event] = []
@@ -127,10 +127,10 @@ def test_cancel_keeps_both_caches_valid(engine: LlamaEngine) -> None:
 
 
 def test_a_stop_string_ends_the_reply(engine: LlamaEngine) -> None:
-    whole, _ = run(engine, ask(PROMPTS["numbers"], source=Source.DRAFT_MODEL))
+    whole, _ = run(engine, ask(PROMPTS["numbers"], sources=(Source.DRAFT_MODEL,)))
     text = text_of(whole)
     stop = text[10:15]
-    steps, finished = run(engine, ask(PROMPTS["numbers"], source=Source.DRAFT_MODEL, stop=(stop,)))
+    steps, finished = run(engine, ask(PROMPTS["numbers"], sources=(Source.DRAFT_MODEL,), stop=(stop,)))
     assert text_of(steps) == text[: text.index(stop)]
     assert finished.reason is FinishReason.STOP
 
@@ -139,7 +139,7 @@ def test_a_full_context_ends_the_reply_and_says_so(f32: Path, q4_1: Path) -> Non
     engine = LlamaEngine(lambda _target, _draft: None)
     engine.load(LoadRequest(f32, q4_1, context_length=256), lambda _: None, lambda: False)
     _, finished = run(
-        engine, ask(PROMPTS["prose"], source=Source.DRAFT_MODEL, draft_length=8, max_tokens=None, stop=())
+        engine, ask(PROMPTS["prose"], sources=(Source.DRAFT_MODEL,), draft_length=8, max_tokens=None, stop=())
     )
     assert finished.reason in {FinishReason.CONTEXT_FULL, FinishReason.STOP}
     long = ask("word " * 300)
@@ -157,7 +157,7 @@ def test_a_refused_draft_leaves_the_target_and_its_reason(f32: Path, q4_1: Path)
     assert loaded is not None
     assert loaded.draft is None
     assert loaded.draft_problem == "Token 7 is “a” in the target and “b” in the draft."
-    steps, _ = run(engine, ask(PROMPTS["one-word"], source=Source.DRAFT_MODEL))
+    steps, _ = run(engine, ask(PROMPTS["one-word"], sources=(Source.DRAFT_MODEL,)))
     assert text_of(steps)
     engine.close()
 

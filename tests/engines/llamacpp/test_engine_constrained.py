@@ -64,7 +64,7 @@ def test_json_of_the_schema_and_the_same_words_with_drafts(engine: LlamaEngine, 
     check(text_of(plain))
     words = [token.id for step in plain for token in step.emitted]
     for source in (Source.DRAFT_MODEL, Source.PROMPT_LOOKUP):
-        drafted, _ = run(engine, ask(sampling=sampling, json_schema=SCHEMA, source=source))
+        drafted, _ = run(engine, ask(sampling=sampling, json_schema=SCHEMA, sources=(source,)))
         assert [token.id for step in drafted for token in step.emitted] == words
         if source is Source.DRAFT_MODEL:
             assert sum(step.accepted_count for step in drafted) > 10
@@ -76,7 +76,7 @@ def test_json_of_the_schema_under_the_rejection_rule(engine: LlamaEngine) -> Non
         ask(
             sampling=SamplingSettings(seed=8),
             json_schema=SCHEMA,
-            source=Source.DRAFT_MODEL,
+            sources=(Source.DRAFT_MODEL,),
             rule=Rule.REJECTION,
         ),
     )
