@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 
-from forespeak.engines.drafting import MAX_DRAFT_LENGTH, Drafting
+from forespeak.engines.drafting import Drafting
 from forespeak.engines.engine import (
-    DEFAULT_CONTEXT_LENGTH,
     ConversionRequest,
     Converted,
     GenerationRequest,
     Loaded,
     LoadRequest,
-    ModelSummary,
     Notice,
     PairCheck,
-    Progress,
 )
 from forespeak.engines.llamacpp import bindings
 from forespeak.engines.llamacpp.chat_template import ChatTemplate, RenderedPrompt
+from forespeak.engines.llamacpp.loading import ProgressListener, convert_to_f32, load_model, summary, uses_gpu
 from forespeak.engines.llamacpp.model import LlamaModel
 from forespeak.engines.llamacpp.threads import ThreadGovernor, usable_cores
 from forespeak.errors import UserFacingError
@@ -44,12 +40,7 @@ if TYPE_CHECKING:
 if sys.platform != "win32":
     import resource
 
-_CPU_BATCH, _GPU_BATCH = 128, 512
-"""Tokens of one evaluation of a prompt. A stop waits for one of these; larger ones gain little on a CPU."""
-
 _NO_ROLLBACK = "This target's cache cannot be rolled back, so drafts cannot be checked with it."
-
-ProgressListener = Callable[[Progress], None]
 
 
 @dataclass(slots=True)
@@ -86,7 +77,7 @@ class LlamaEngine:
             fixed = request.threads
             self._thread_count = ThreadGovernor(usable_cores()).count if fixed is None else lambda: fixed
             share = 0.8 if request.draft else 1.0
-            self._target = self._load_model(request, request.target, 0.0, share, progress, cancelled)
+            self._target = load_model(request, request.target, 0.0, share, progress, cancelled, self._thread_count)
             if self._target is None:
                 return None
             vocabulary = self._target.vocabulary
@@ -102,13 +93,13 @@ class LlamaEngine:
             self.close()
             return None
         return Loaded(
-            target=_summary(request.target, self._target),
-            draft=_summary(request.draft, self._draft) if request.draft and self._draft else None,
+            target=summary(request.target, self._target),
+            draft=summary(request.draft, self._draft) if request.draft and self._draft else None,
             draft_problem=self._draft_problem,
             template_problem=self._template.problem if self._template else None,
             devices=tuple(device.description for device in bindings.devices()),
             threads=self._thread_count(),
-            computes_on_cpu=not _uses_gpu(request),
+            computes_on_cpu=not uses_gpu(request),
         )
 
     def generate(self, request: GenerationRequest, cancelled: Callable[[], bool]) -> Iterator[Notice | Event]:
@@ -174,29 +165,7 @@ class LlamaEngine:
     def convert(
         self, request: ConversionRequest, progress: ProgressListener, cancelled: Callable[[], bool]
     ) -> Converted | None:
-        """Write a model anew in F32: into a `.part` file first, renamed when it is complete. None if cancelled.
-
-        Raises UserFacingError. llama.cpp cannot be stopped in the middle; a cancel takes effect at the end.
-        """
-        part = request.destination.with_name(request.destination.name + ".part")
-        tensors = _TensorLines(lambda fraction: progress(Progress(fraction, "Unpacking the model")))
-        try:
-            request.destination.parent.mkdir(parents=True, exist_ok=True)
-            bindings.convert_to_f32(request.source, part, usable_cores(), tensors.feed)
-            if cancelled():
-                part.unlink(missing_ok=True)
-                return None
-            with part.open("rb+") as file:
-                os.fsync(file.fileno())
-            part.replace(request.destination)
-        except (OSError, bindings.NativeError) as error:
-            part.unlink(missing_ok=True)
-            raise UserFacingError(
-                f"The model could not be unpacked to {request.destination}.",
-                f"The system says: {error}.",
-                "Check that the disk has room and that the folder may be written to, then try again.",
-            ) from error
-        return Converted(request.destination)
+        return convert_to_f32(request, progress, cancelled)
 
     def forget(self) -> None:
         """Empty the caches and forget what drafting has learned, as if the pair had just been loaded."""
@@ -228,59 +197,11 @@ class LlamaEngine:
         try:
             self._draft_problem = self._pair_check(request.target, request.draft)
             if self._draft_problem is None:
-                self._draft = self._load_model(request, request.draft, 0.8, 0.2, progress, cancelled)
+                self._draft = load_model(request, request.draft, 0.8, 0.2, progress, cancelled, self._thread_count)
             if self._draft is not None:
                 self._drafting.measure_draft(self._draft)
         except UserFacingError as error:
             self._draft_problem = str(error)
-
-    def _load_model(
-        self,
-        request: LoadRequest,
-        path: Path,
-        start: float,
-        share: float,
-        progress: ProgressListener,
-        cancelled: Callable[[], bool],
-    ) -> LlamaModel | None:
-        def report(fraction: float) -> bool:
-            progress(Progress(start + share * fraction, f"Loading {path.stem}"))
-            return not cancelled()
-
-        if not path.is_file():
-            raise UserFacingError(
-                f"There is no model file at {path}.", "It may have been moved or deleted.", "Choose another one."
-            )
-        native: bindings.NativeModel | None = None
-        try:
-            native = bindings.NativeModel(path, request.gpu_layers, report)
-            if not native.has_decoder:
-                raise bindings.NativeError("the model does not generate text")
-            context = self._make_context(native, request)
-        except bindings.NativeError as error:
-            if native is not None:
-                native.close()
-            if cancelled():
-                return None
-            raise UserFacingError(
-                f"{path.name} could not be loaded.",
-                f"llama.cpp says: {error}.",
-                "The file may be damaged, of a kind that this version does not know, or too large for the memory.",
-            ) from error
-        return LlamaModel(native, context, MAX_DRAFT_LENGTH + 1, self._thread_count)
-
-    def _make_context(self, native: bindings.NativeModel, request: LoadRequest) -> bindings.NativeContext:
-        length = request.context_length or min(native.trained_context_length, DEFAULT_CONTEXT_LENGTH)
-        on_gpu = _uses_gpu(request)
-        return bindings.NativeContext(
-            native,
-            length=length,
-            batch=_GPU_BATCH if on_gpu else _CPU_BATCH,
-            outputs=MAX_DRAFT_LENGTH + 1,
-            threads=self._thread_count(),
-            reproducible=request.reproducible,
-            on_cpu=not on_gpu,
-        )
 
     def _source(
         self, request: GenerationRequest, target: LlamaModel, cancelled: Callable[[], bool]
@@ -323,42 +244,11 @@ class LlamaEngine:
         return tokens
 
 
-class _TensorLines:
-    """Progress of a conversion from llama.cpp's log, which counts tensors: "[ 12/ 272] ..."."""
-
-    def __init__(self, report: Callable[[float], None]) -> None:
-        self._report = report
-
-    def feed(self, line: str) -> None:
-        if line.startswith("[") and "]" in line:
-            done, _, total = line[1 : line.index("]")].partition("/")
-            if done.strip().isdigit() and total.strip().isdigit():
-                self._report(int(done) / int(total))
-
-
 def _without_suppressed(sampling: SamplingSettings, suppressed: tuple[int, ...]) -> SamplingSettings:
     """The settings with the tokens banned that the model's file says must never be written."""
     if not suppressed:
         return sampling
     return replace(sampling, logit_bias=(*sampling.logit_bias, *((token, -math.inf) for token in suppressed)))
-
-
-def _uses_gpu(request: LoadRequest) -> bool:
-    return request.gpu_layers != 0 and any("GPU" in device.kind for device in bindings.devices())
-
-
-def _summary(path: Path, model: LlamaModel) -> ModelSummary:
-    native = model.native
-    return ModelSummary(
-        path=path,
-        name=native.metadata("general.name") or path.stem,
-        description=native.description,
-        parameters=native.parameters,
-        size_bytes=native.size_bytes,
-        vocabulary_size=native.vocabulary.size,
-        context_length=model.context_length,
-        trained_context_length=native.trained_context_length,
-    )
 
 
 def _with_memory(event: Finished) -> Finished:
