@@ -48,6 +48,17 @@ class LoadRequest:
     gpu_layers: int = -1
 
 
+class Start(Enum):
+    """What a generation begins with."""
+
+    WARM = "warm"
+    """The caches' longest valid prefix and all that drafting has learned: what a chat wants."""
+    COLD = "cold"
+    """Empty caches, so that the whole prompt is evaluated; what was learned stays."""
+    FRESH = "fresh"
+    """As if the pair had just been loaded."""
+
+
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
     """Continue a conversation.
@@ -69,6 +80,7 @@ class GenerationRequest:
     alternatives: int = 0
     json_schema: str | None = None
     grammar: str | None = None
+    start: Start = Start.WARM
 
     def __post_init__(self) -> None:
         if self.json_schema is not None and self.grammar is not None:

@@ -20,6 +20,7 @@ from forespeak.engines.engine import (
     LoadRequest,
     Notice,
     PairCheck,
+    Start,
 )
 from forespeak.engines.llamacpp import bindings
 from forespeak.engines.llamacpp.chat_template import ChatTemplate, RenderedPrompt
@@ -103,6 +104,8 @@ class LlamaEngine:
         )
 
     def generate(self, request: GenerationRequest, cancelled: Callable[[], bool]) -> Iterator[Notice | Event]:
+        if request.start is not Start.WARM:
+            self.forget(learned=request.start is Start.FRESH)
         started = time.perf_counter()
         target = self._target
         if target is None or self._template is None:
@@ -167,12 +170,13 @@ class LlamaEngine:
     ) -> Converted | None:
         return convert_to_f32(request, progress, cancelled)
 
-    def forget(self) -> None:
-        """Empty the caches and forget what drafting has learned, as if the pair had just been loaded."""
+    def forget(self, *, learned: bool = True) -> None:
+        """Empty the caches; with `learned` also forget what drafting has learned, as if the pair were just loaded."""
         for model in (self._draft, self._target):
             if model is not None:
                 model.truncate(0)
-        self._drafting.forget()
+        if learned:
+            self._drafting.forget()
         self._last_reply = None
 
     def close(self) -> None:
