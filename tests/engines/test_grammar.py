@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forespeak.engines.grammar import GrammarCompiler
+from forespeak.engines.thinking import Thoughts
 from forespeak.errors import UserFacingError
 from forespeak.speculation.constraint import GrammarConstraint
 from forespeak.speculation.draft import DraftSource
@@ -144,15 +145,42 @@ def test_gbnf_and_lark_say_the_same(compiler: GrammarCompiler) -> None:
 
 
 def test_a_schema_that_begins_behind_the_thoughts(compiler: GrammarCompiler) -> None:
-    held = compiler.json_schema(SCHEMA, after="</think>")
+    held = compiler.json_schema(SCHEMA, Thoughts("</think>"))
     assert held.permitted(tokens('{"nonsense</think>\n\n{"name": "a"x')) == len('{"nonsense</think>\n\n{"name": "a"')
-    held = compiler.json_schema(SCHEMA, after="</think>")
+    held = compiler.json_schema(SCHEMA, Thoughts("</think>"))
     thoughts = [*tokens("Let me <think"), 256 + WORDS.index("</think>")]
     assert held.allowed(thoughts[:-1]) is None
     assert {PIECES[token] for token in ids(held, thoughts)} == {b"{", b'{"', b"\n", b" "}
     held.accept([*thoughts, *tokens("\n\n")])
     assert held.permitted(tokens('\n\n\n{"name"')) == 2
     assert compiler.json_schema(SCHEMA).permitted(tokens("\n")) == 0
+
+
+def test_a_schema_of_a_reply_that_may_think_by_itself() -> None:
+    opening = [*tokens("<thi"), *tokens("nk>")]
+    for text, good in (
+        ('{"name": "a"x', 12),
+        ('\n\n{"name": "a"x', 14),
+        ("<think>What? {</think>\n\n{x", 25),
+        ("\n<think></think>{x", 17),
+        ("<thin{", 5),
+        ("Well, ", 0),
+        ("\n\n\n\n\n<think>", 4),
+    ):
+        held = COMPILERS[0].json_schema(SCHEMA, Thoughts("</think>", "<think>"))
+        assert held.permitted(tokens(text)) == good, text
+    held = COMPILERS[0].grammar('root ::= "<" [0-9] | "x"', Thoughts("</think>", "<think>"))
+    assert {PIECES[token] for token in ids(held)} == {b"<", b"x", b"\n", b"\t", b"\r", b"\v", b"\f", b" "}
+    assert held.permitted(tokens("<7")) == 2
+    assert held.permitted([*opening, *tokens("x7</think>"), *tokens("<7")]) == 19
+
+
+def test_control_tokens_open_and_close_by_their_names() -> None:
+    compiler = GrammarCompiler(VOCABULARY, {EMPTY: b"</think>"})
+    held = compiler.grammar('root ::= "x"', Thoughts("</think>", "<think>"))
+    assert held.permitted([*tokens("<think>xy"), EMPTY, *tokens("x")]) == 11
+    held = compiler.grammar('root ::= "x"', Thoughts("</think>"))
+    assert held.permitted([ord("y"), EMPTY, ord("y")]) == 2
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,12 @@ from forespeak.engines.llamacpp.chat_template import ChatTemplate, RenderedPromp
 from forespeak.engines.llamacpp.loading import ProgressListener, convert_to_f32, load_model, summary, uses_gpu
 from forespeak.engines.llamacpp.model import LlamaModel
 from forespeak.engines.llamacpp.threads import ThreadGovernor, usable_cores
+from forespeak.engines.thinking import thought_marks, thoughts_behind
 from forespeak.errors import UserFacingError
 from forespeak.speculation.constraint import Constraint, NoTokenLeftError
 from forespeak.speculation.decode import DecodeSettings, Event, Finished, generate
 from forespeak.speculation.draft import DraftSource
-from forespeak.speculation.language_model import EvaluationError, Vocabulary
+from forespeak.speculation.language_model import EvaluationError
 from forespeak.speculation.sampling import Sampler, SamplingSettings
 from forespeak.speculation.trace import Step
 
@@ -221,19 +222,25 @@ class LlamaEngine:
             return None, self._draft_problem or "No draft model is loaded."
         return self._drafting.model_source(request, self._draft, target.vocabulary.size, cancelled), ""
 
-    def _constraint(self, request: GenerationRequest, prompt: str, vocabulary: Vocabulary) -> Constraint | None:
+    def _constraint(
+        self, request: GenerationRequest, prompt: str, vocabulary: bindings.NativeVocabulary
+    ) -> Constraint | None:
         if request.json_schema is None and request.grammar is None:
             return None
+        assert self._target is not None
+        marks = thought_marks(self._target.native.chat_template)
         if self._grammars is None:
             # A large library that most chats do without.
             from forespeak.engines.grammar import GrammarCompiler
 
-            self._grammars = GrammarCompiler(vocabulary)
-        after = "</think>" if prompt.rstrip().endswith("<think>") else ""
+            spelling = set(vocabulary.tokenize(marks.opener + marks.closer)) if marks else ()
+            names = {token: vocabulary.text(token).encode() for token in spelling if not vocabulary.piece(token)}
+            self._grammars = GrammarCompiler(vocabulary, names)
+        thoughts = thoughts_behind(prompt, marks)
         if request.json_schema is not None:
-            return self._grammars.json_schema(request.json_schema, after)
+            return self._grammars.json_schema(request.json_schema, thoughts)
         assert request.grammar is not None
-        return self._grammars.grammar(request.grammar, after)
+        return self._grammars.grammar(request.grammar, thoughts)
 
     def _tokens_of(self, rendered: RenderedPrompt, target: LlamaModel) -> list[int]:
         """Tokens of the prompt; where it continues the last reply, that reply's own tokens."""
