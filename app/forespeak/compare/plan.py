@@ -1,0 +1,178 @@
+"""What a comparison measures, and in which order.
+
+Every way of drafting is compared with the target alone ("plain") on the same prompt, with the same seed, within one
+repetition. Ways follow each other in an order that turns from visit to visit (A B, B A, B A, A B, ...), so that a
+machine which grows slower or faster meanwhile favours none. Repetitions are the outer loop: a comparison that is
+stopped early has measured all prompts, less often, and what adapts meets them as mixed as in a day's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Role, Start
+from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.trace import Source
+from forespeak.speculation.verify import Rule
+
+WARM_UP_TOKENS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A target and, for the ways that use one, a draft model."""
+
+    target: Path
+    draft: Path | None = None
+
+    @property
+    def name(self) -> str:
+        return self.target.stem if self.draft is None else f"{self.target.stem} + {self.draft.stem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One message to answer. `name` is unique within its category."""
+
+    category: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way of drafting: sources, asked in their order, and the length of a draft; None: as many tokens as pay."""
+
+    sources: tuple[Source, ...] = ()
+    draft_length: int | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        return not self.sources
+
+    @property
+    def needs_model(self) -> bool:
+        return any(source.uses_model for source in self.sources)
+
+    @property
+    def name(self) -> str:
+        """Stands for the way in files: `plain`, `draft-model auto`, `prompt-lookup+draft-model 4`."""
+        if self.is_plain:
+            return "plain"
+        length = "auto" if self.draft_length is None else str(self.draft_length)
+        return f"{'+'.join(source.value for source in self.sources)} {length}"
+
+
+PLAIN = Way()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Everything that is to be measured. `ways` are those beside plain, which always takes part.
+
+    `sampling` holds what all runs share; its temperature is replaced by each of `temperatures`, and its seed grows by
+    one from repetition to repetition, so that at temperatures above 0 each brings other words. `start`: COLD reads
+    the prompt anew for each run, FRESH also forgets what was learned, WARM lets the ways of one visit share the
+    prompt's cache: only decoding is then compared. Raises ValueError where there is nothing to measure.
+    """
+
+    pairs: tuple[Pair, ...]
+    ways: tuple[Way, ...]
+    prompts: tuple[Prompt, ...]
+    temperatures: tuple[float, ...] = (0.0, 0.8)
+    tokens: int = 128
+    runs: int = 3
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)
+    rule: Rule = Rule.COUPLED
+    start: Start = Start.COLD
+    warm_up: bool = True
+    reproducible: bool = False
+    threads: int | None = None
+    context_length: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("pairs", "ways", "prompts", "temperatures"):
+            values: Sequence[object] = getattr(self, name)
+            if not values:
+                raise ValueError(f"a comparison needs {name}")
+            if len(set(values)) != len(values):
+                raise ValueError(f"the {name} of a comparison must differ")
+        if self.tokens < 2 or self.runs < 1:
+            raise ValueError("a comparison needs at least two tokens and one run")
+        if any(way.is_plain for way in self.ways):
+            raise ValueError("plain takes part by itself")
+
+    def ways_of(self, pair: Pair) -> tuple[Way, ...]:
+        """Plain, and the ways that this pair has what it takes for."""
+        return (PLAIN, *(way for way in self.ways if pair.draft is not None or not way.needs_model))
+
+    def load_request(self, pair: Pair) -> LoadRequest:
+        return LoadRequest(
+            target=pair.target,
+            draft=pair.draft if any(way.needs_model for way in self.ways) else None,
+            context_length=self.context_length,
+            reproducible=self.reproducible,
+            threads=self.threads,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run to make. `pair` counts from 0, `place` is its place in its visit; `repetition` None: a warm-up."""
+
+    pair: int
+    prompt: Prompt
+    temperature: float
+    way: Way
+    repetition: int | None
+    place: int = 0
+
+
+Visit = tuple[Task, ...]
+"""All ways of one prompt at one temperature in one repetition, in the order in which they run."""
+
+
+def turned(ways: Sequence[Way], turn: int) -> tuple[Way, ...]:
+    """The order of the `turn`-th visit: rotated by one after each two visits, and backwards in every second one."""
+    shift = turn // 2 % len(ways)
+    order = (*ways[shift:], *ways[:shift])
+    return order[::-1] if turn % 2 else order
+
+
+def visits(comparison: Comparison, pair: int, ways: Sequence[Way]) -> Iterator[Visit]:
+    """All visits of one pair, in their order."""
+    for repetition in range(comparison.runs):
+        turn = repetition
+        for temperature in comparison.temperatures:
+            for prompt in comparison.prompts:
+                yield tuple(
+                    Task(pair, prompt, temperature, way, repetition, place)
+                    for place, way in enumerate(turned(ways, turn))
+                )
+                turn += 1
+
+
+def warm_up(comparison: Comparison, pair: int, ways: Sequence[Way]) -> Visit:
+    """A short run of each way, which counts nowhere: memory is touched, clocks speed up."""
+    prompt, temperature = comparison.prompts[0], comparison.temperatures[0]
+    return tuple(Task(pair, prompt, temperature, way, None, place) for place, way in enumerate(ways))
+
+
+def seed_of(comparison: Comparison, task: Task) -> int:
+    return (comparison.sampling.seed + (task.repetition or 0)) % 2**64
+
+
+def generation_request(comparison: Comparison, task: Task) -> GenerationRequest:
+    tokens = comparison.tokens if task.repetition is not None else min(comparison.tokens, WARM_UP_TOKENS)
+    return GenerationRequest(
+        messages=(ChatMessage(Role.USER, task.prompt.text),),
+        sources=task.way.sources,
+        sampling=replace(comparison.sampling, temperature=task.temperature, seed=seed_of(comparison, task)),
+        rule=comparison.rule,
+        draft_length=task.way.draft_length,
+        max_tokens=tokens,
+        # The first way of a visit has nothing to share: the cache holds another prompt's beginning at best.
+        start=Start.COLD if comparison.start is Start.WARM and task.place == 0 else comparison.start,
+    )

@@ -1,0 +1,269 @@
+"""A comparison as files: JSON with every run's raw figures, and a CSV table of the runs.
+
+The JSON is one object. Times are seconds, sizes bytes, rates tokens per second; what is unknown is null.
+
+    schema          "forespeak-comparison"; `version` is raised whenever a field changes its meaning or goes
+    version         1
+    began_at        ISO 8601, UTC
+    complete        false: stopped early, or not yet at its end
+    machine         system, processor, cores, logical_cores, memory_bytes, load (1, 5, 15 minutes), versions
+    settings        tokens, runs, temperatures, sampling (every SamplingSettings field but temperature; `seed` is the
+                    first repetition's, each later one adds 1), rule, start (cold, fresh, warm), warm_up, reproducible,
+                    context_length, threads
+    pairs           per pair: target and draft (file, size_bytes, quantisation, name; no folders), devices, threads,
+                    problem (why it could not be measured)
+    ways            per way: name, sources, draft_length (null: auto); `plain` is the target alone
+    prompts         per prompt: category, name, text
+    runs            per run: pair (index), category, prompt, temperature, way, repetition, place (in its visit), seed,
+                    began (since began_at), seconds (of the whole run), others_cores (used by other programs
+                    meanwhile), failure, finish_reason, identical (to plain), differs_at (token, from 0), text, notices,
+                    stats (fields of GenerationStats) and steps: [emitted, tested, accepted, draft seconds, target
+                    seconds] each, the first one being the prompt's evaluation
+    summary         cells (one way in one category of one pair at one temperature), totals (over the categories),
+                    overall (over everything) and auto_against_best_fixed; estimates are {value, count, low, high,
+                    coverage}, in which the last three are null where there are too few values. The figures are
+                    described in `forespeak.compare.statistics`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from forespeak.compare.plan import PLAIN, Way
+from forespeak.compare.runner import Results, Run
+from forespeak.compare.statistics import Estimate, Figures, Summary, summarise
+from forespeak.errors import UserFacingError
+from forespeak.models.gguf import GgufError, read_header
+
+SCHEMA, VERSION = "forespeak-comparison", 1
+
+CSV_FIELDS = (
+    "pair",
+    "category",
+    "prompt",
+    "temperature",
+    "way",
+    "repetition",
+    "place",
+    "seed",
+    "tokens_per_second",
+    "ratio_to_plain",
+    "generated_tokens",
+    "decode_seconds",
+    "time_to_first_token_seconds",
+    "prompt_tokens",
+    "prompt_tokens_per_second",
+    "acceptance_rate",
+    "mean_acceptance_length",
+    "draft_time_share",
+    "peak_memory_bytes",
+    "others_cores",
+    "identical",
+    "differs_at",
+    "finish_reason",
+    "failure",
+)
+
+
+class Record:
+    """The JSON and the CSV of a comparison that may still be going on: each run is put into text only once."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._run_texts: list[str] = []
+        self._files = [_pair_files(pair.target, pair.draft) for pair in results.comparison.pairs]
+
+    def json_text(self) -> str:
+        results = self._results
+        self._run_texts += [_text(_run_record(run)) for run in results.runs[len(self._run_texts) :]]
+        fields = {name: _text(value) for name, value in self._head().items()}
+        fields["runs"] = "[\n  " + ",\n  ".join(self._run_texts) + "\n ]" if self._run_texts else "[]"
+        fields["summary"] = _text(_summary_record(summarise(results)))
+        return "{\n" + ",\n".join(f' "{name}": {text}' for name, text in fields.items()) + "\n}\n"
+
+    def csv_text(self) -> str:
+        """One line per run, with the ratio to plain in the same visit."""
+        runs = self._results.runs
+        plain = {_visit(run): run.rate for run in runs if run.task.way.is_plain}
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(CSV_FIELDS)
+        for run in runs:
+            base = plain.get(_visit(run))
+            stats = {name: getattr(run.stats, name) for name in CSV_FIELDS if hasattr(run.stats, name)}
+            values = _run_record(run) | (stats if run.failure is None else {})
+            values["pair"] = self._results.comparison.pairs[run.task.pair].name
+            values["ratio_to_plain"] = run.rate / base if run.rate and base else None
+            writer.writerow([values.get(name) for name in CSV_FIELDS])
+        return out.getvalue()
+
+    def _head(self) -> dict[str, Any]:
+        results, comparison = self._results, self._results.comparison
+        sampling = asdict(comparison.sampling)
+        del sampling["temperature"]
+        return {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "began_at": results.began_at.isoformat(timespec="seconds"),
+            "complete": results.complete,
+            "machine": asdict(results.machine) | {"versions": dict(results.machine.versions)},
+            "settings": {
+                "tokens": comparison.tokens,
+                "runs": comparison.runs,
+                "temperatures": comparison.temperatures,
+                "sampling": sampling,
+                "rule": comparison.rule,
+                "start": comparison.start,
+                "warm_up": comparison.warm_up,
+                "reproducible": comparison.reproducible,
+                "context_length": comparison.context_length,
+                "threads": comparison.threads,
+            },
+            "pairs": [self._pair_record(pair) for pair in range(len(comparison.pairs))],
+            "ways": [
+                {"name": way.name, "sources": way.sources, "draft_length": way.draft_length}
+                for way in (PLAIN, *comparison.ways)
+            ],
+            "prompts": [asdict(prompt) for prompt in comparison.prompts],
+        }
+
+    def _pair_record(self, pair: int) -> dict[str, Any]:
+        loaded = self._results.loaded.get(pair)
+        return self._files[pair] | {
+            "devices": loaded.devices if loaded else None,
+            "threads": loaded.threads if loaded else None,
+            "problem": self._results.problems.get(pair) or (loaded.draft_problem if loaded else None),
+        }
+
+
+def write_file(path: Path, text: str) -> None:
+    """Put `text` in the place of the file at once, so that what is there is always whole. Raises UserFacingError."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8", newline="")
+        part.replace(path)
+    except OSError as error:
+        raise UserFacingError(
+            f"The results could not be written to {path}.",
+            f"The system says: {error.strerror or error}.",
+            "Check that the folder is there, may be written to, and has room.",
+        ) from error
+
+
+def _pair_files(target: Path, draft: Path | None) -> dict[str, Any]:
+    return {"target": _file(target), "draft": None if draft is None else _file(draft)}
+
+
+def _file(path: Path) -> dict[str, Any]:
+    """What a model's file is; folders are the user's own affair."""
+    try:
+        header = read_header(path)
+    except GgufError:
+        return {"file": path.name, "size_bytes": None, "quantisation": None, "name": None}
+    return {
+        "file": path.name,
+        "size_bytes": header.size_bytes,
+        "quantisation": header.quantisation,
+        "name": header.name,
+    }
+
+
+def _visit(run: Run) -> tuple[object, ...]:
+    task = run.task
+    return task.pair, task.prompt, task.temperature, task.repetition
+
+
+def _run_record(run: Run) -> dict[str, Any]:
+    task = run.task
+    return {
+        "pair": task.pair,
+        "category": task.prompt.category,
+        "prompt": task.prompt.name,
+        "temperature": task.temperature,
+        "way": task.way.name,
+        "repetition": task.repetition,
+        "place": task.place,
+        "seed": run.seed,
+        "began": run.began,
+        "seconds": run.seconds,
+        "others_cores": run.others_cores,
+        "failure": run.failure,
+        "finish_reason": run.finish.value if run.finish else None,
+        "identical": run.identical,
+        "differs_at": run.differs_at,
+        "text": run.text,
+        "notices": run.notices,
+        "stats": None if run.failure is not None else asdict(run.stats),
+        "steps": [
+            [step.emitted, step.tested, step.accepted, round(step.draft_seconds, 6), round(step.target_seconds, 6)]
+            for step in run.steps
+        ],
+    }
+
+
+def _summary_record(summary: Summary) -> dict[str, Any]:
+    return {
+        "cells": [
+            {"pair": cell.pair, "temperature": cell.temperature, "category": cell.category, "way": cell.way.name}
+            | _figures_record(cell.figures)
+            for cell in summary.cells
+        ],
+        "totals": [
+            {"pair": total.pair, "temperature": total.temperature, "way": total.way.name}
+            | _figures_record(total.figures)
+            | {
+                "ratio": _estimate(total.ratio),
+                "worst_category": total.worst.category if total.worst else None,
+                "worst_ratio": _estimate(total.worst.figures.ratio if total.worst else None),
+            }
+            for total in summary.totals
+        ],
+        "overall": [{"way": way.name, "ratio": _estimate(estimate)} for way, estimate in summary.overall],
+        "auto_against_best_fixed": [
+            {"way": against.auto.name, "ratio": _estimate(against.ratio), "worst": against.worst}
+            for against in summary.against_fixed
+        ],
+    }
+
+
+def _figures_record(figures: Figures) -> dict[str, Any]:
+    record = asdict(figures)
+    gaps = figures.gaps or (None, None, None)
+    return record | {
+        "rate": _estimate(figures.rate),
+        "ratio": _estimate(figures.ratio),
+        "gaps": dict(zip(("p50", "p95", "p99"), gaps, strict=True)),
+    }
+
+
+def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    interval = estimate.interval
+    return {
+        "value": estimate.value,
+        "count": estimate.count,
+        "low": interval.low if interval else None,
+        "high": interval.high if interval else None,
+        "coverage": interval.coverage if interval else None,
+    }
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_plainly, allow_nan=False)
+
+
+def _plainly(value: object) -> object:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Path):
+        return value.name
+    if isinstance(value, Way):
+        return value.name
+    raise TypeError(f"{type(value).__name__} has no place in a record")

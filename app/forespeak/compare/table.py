@@ -1,0 +1,273 @@
+"""A comparison as plain text, at most 100 columns wide: tables of ratios, what lies behind them, and verdicts."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from forespeak.compare.machine import BUSY_CORES
+from forespeak.compare.plan import Comparison, Way
+from forespeak.compare.runner import Results
+from forespeak.compare.statistics import COVERAGE, Cell, Estimate, Figures, Summary, Total
+from forespeak.engines.engine import Start
+from forespeak.models.sizes import size_words
+from forespeak.speculation.trace import Source
+from forespeak.speculation.verify import Rule
+
+WIDTH = 100
+_GAP = "  "
+_WAYS_IN_A_ROW = 4
+_NONE = "–"
+
+
+def report(results: Results, summary: Summary) -> str:
+    """All that was found out, in words and tables; lines end without spaces."""
+    comparison = results.comparison
+    blocks: list[str] = []
+    for pair in range(len(comparison.pairs)):
+        name = comparison.pairs[pair].name
+        if pair in results.problems:
+            blocks.append(_wrapped(f"{name} could not be measured: {results.problems[pair]}"))
+        for temperature in comparison.temperatures:
+            cells = [cell for cell in summary.cells if (cell.pair, cell.temperature) == (pair, temperature)]
+            totals = [total for total in summary.totals if (total.pair, total.temperature) == (pair, temperature)]
+            if totals:
+                title = _wrapped(f"{name}, temperature {temperature:g}")
+                blocks.append("\n".join([title, "", *_ratios(comparison, cells, totals)]))
+                blocks.append("\n".join(_behind(comparison, totals)))
+                blocks.append("\n".join(_verdicts(comparison, totals)))
+    blocks += _over_everything(results, summary)
+    blocks.append("\n".join(_notes(results, summary)))
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def way_label(way: Way, comparison: Comparison) -> str:
+    """A way's name for people, as short as it can be without being mistaken for another of the same comparison."""
+    if way.is_plain:
+        return "plain"
+    length = "auto" if way.draft_length is None else f"{way.draft_length} tokens"
+    if len({other.sources for other in comparison.ways}) == 1:
+        return length
+    sources = "+".join(_short(source) for source in way.sources)
+    return f"{sources} {'auto' if way.draft_length is None else way.draft_length}"
+
+
+def _short(source: Source) -> str:
+    return {Source.DRAFT_MODEL: "model", Source.PROMPT_LOOKUP: "lookup"}.get(
+        source, source.value.removeprefix("ngram-")
+    )
+
+
+def ratio_words(estimate: Estimate | None) -> str:
+    """Such as `1.31× (1.25–1.38)`."""
+    if estimate is None:
+        return _NONE
+    interval = estimate.interval
+    return f"{estimate.value:.2f}×" + (f" ({interval.low:.2f}–{interval.high:.2f})" if interval else "")
+
+
+# The tables
+
+
+def _ratios(comparison: Comparison, cells: Sequence[Cell], totals: Sequence[Total]) -> Iterable[str]:
+    by_place = {(cell.category, cell.way): cell.figures for cell in cells}
+    categories = list(dict.fromkeys(cell.category for cell in cells))
+    ways = [total.way for total in totals if not total.way.is_plain]
+    plain = next((total for total in totals if total.way.is_plain), None)
+    for start in range(0, len(ways), _WAYS_IN_A_ROW):
+        shown = ways[start : start + _WAYS_IN_A_ROW]
+        rows = [["", "plain tokens/s", *(way_label(way, comparison) for way in shown)]]
+        for category in categories:
+            base = next((by_place[place] for place in by_place if place[0] == category and place[1].is_plain), None)
+            ratios = [by_place[category, way].ratio if (category, way) in by_place else None for way in shown]
+            rows.append([category, _rate(base), *map(ratio_words, ratios)])
+        if len(categories) > 1:
+            means = [next((total.ratio for total in totals if total.way == way), None) for way in shown]
+            rows.append(["geometric mean", _rate(plain.figures if plain else None), *map(ratio_words, means)])
+        yield from _table(rows)
+        if start + _WAYS_IN_A_ROW < len(ways):
+            yield ""
+
+
+def _rate(figures: Figures | None) -> str:
+    return f"{figures.rate.value:.1f}" if figures is not None and figures.rate is not None else _NONE
+
+
+def _behind(comparison: Comparison, totals: Sequence[Total]) -> Iterable[str]:
+    reads_prompt = comparison.start is not Start.WARM
+    head = ["", "accepted", "per check", "drafting", "ms a token p50/p95/p99", "same words"]
+    rows = [[*head, "first token"] if reads_prompt else head]
+    for total in totals:
+        figures = total.figures
+        row = [
+            way_label(total.way, comparison),
+            _percent(figures.acceptance_rate),
+            f"{figures.mean_acceptance_length:.2f}" if figures.mean_acceptance_length is not None else _NONE,
+            _percent(figures.draft_time_share) if figures.acceptance_rate is not None else _NONE,
+            " / ".join(f"{gap * 1000:.1f}" for gap in figures.gaps) if figures.gaps else _NONE,
+            f"{figures.identical} of {figures.compared}" if figures.compared else _NONE,
+        ]
+        first = f"{figures.first_token * 1000:.0f} ms" if figures.first_token is not None else _NONE
+        rows.append([*row, first] if reads_prompt else row)
+    yield from _table(rows)
+    for total in totals:
+        if total.figures.acceptance_by_position:
+            rates = " ".join(f"{rate:.2f}" for rate in total.figures.acceptance_by_position)
+            yield _wrapped(f"accepted by position, {way_label(total.way, comparison)}: {rates}", "  ")
+
+
+def _percent(share: float | None) -> str:
+    return f"{share * 100:.0f} %" if share is not None else _NONE
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    """Columns as wide as what stands in them; the first one to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        first = row[0].ljust(widths[0])
+        others = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+        yield _GAP.join((first, *others)).rstrip()
+
+
+# The words
+
+
+def _verdicts(comparison: Comparison, totals: Sequence[Total]) -> Iterable[str]:
+    for total in totals:
+        if total.way.is_plain or total.ratio is None:
+            continue
+        label = way_label(total.way, comparison)
+        words = f"{label[0].upper()}{label[1:]}: {ratio_words(total.ratio)}"
+        worst = total.worst
+        if worst is not None and worst.figures.ratio is not None and total.ratio.value != worst.figures.ratio.value:
+            words += f", never below {worst.figures.ratio.value:.2f}× ({worst.category})"
+        yield _wrapped(f"{words}. {_judgement(total.ratio)}", "  ")
+
+
+def _judgement(ratio: Estimate) -> str:
+    low, high = (ratio.interval.low, ratio.interval.high) if ratio.interval else (ratio.value, ratio.value)
+    if ratio.interval is None:
+        return "One run is too few to be sure." if ratio.count == 1 else "Too few values to be sure."
+    if low > 1.0:
+        return "Faster than plain."
+    if high < 1.0:
+        return "Slower than plain."
+    return "No clear difference from plain."
+
+
+def _over_everything(results: Results, summary: Summary) -> Iterable[str]:
+    comparison = results.comparison
+    lines = []
+    if len({(cell.pair, cell.temperature) for cell in summary.cells}) > 1:
+        for way, estimate in summary.overall:
+            lines.append(
+                f"{way_label(way, comparison)}: {ratio_words(estimate)}, geometric mean of {estimate.count} cells"
+            )
+    lines += [
+        f"{way_label(against.auto, comparison)} against each cell's best fixed length, plain included: "
+        f"{ratio_words(against.ratio)}, worst cell {against.worst:.2f}×"
+        for against in summary.against_fixed
+    ]
+    if lines:
+        yield "\n".join(["Over all cells", *(_wrapped(f"  {line}", "    ") for line in lines)])
+    slower = [
+        cell for cell in summary.cells if cell.figures.ratio is not None and round(cell.figures.ratio.value, 2) < 1.0
+    ]
+    if slower:
+        several = len(comparison.pairs) > 1
+        yield "\n".join(
+            [
+                "Below 1.00×",
+                *(
+                    _wrapped(
+                        f"  {ratio_words(cell.figures.ratio)}  {cell.category}, {way_label(cell.way, comparison)}, "
+                        f"temperature {cell.temperature:g}"
+                        + (f", {comparison.pairs[cell.pair].name}" if several else ""),
+                        "    ",
+                    )
+                    for cell in slower
+                ),
+            ]
+        )
+
+
+def _notes(results: Results, summary: Summary) -> Iterable[str]:
+    comparison = results.comparison
+    if not results.complete:
+        yield "Stopped early: what was finished by then is shown."
+    yield _wrapped(_interval_words(summary))
+    yield from _notes_on_words(comparison, summary)
+    disturbed = [run.others_cores for run in results.runs if run.others_cores >= BUSY_CORES]
+    if disturbed:
+        yield _wrapped(
+            f"Other programs were busy during {len(disturbed)} of {len(results.runs)} runs, with up to "
+            f"{max(disturbed):.1f} processor cores: these figures may be off. Measure on a quiet machine."
+        )
+    short = min((cell.figures.tokens for cell in summary.cells if cell.figures.tokens is not None), default=None)
+    if short is not None and short < min(32, comparison.tokens):
+        yield _wrapped(f"Some replies were short: the model ended one category's after {short:.0f} tokens.")
+    failures = [failure for total in summary.totals for failure in total.figures.failures]
+    if failures:
+        runs = "1 run" if len(failures) == 1 else f"{len(failures)} runs"
+        yield _wrapped(f"{runs} failed. {failures[0]}")
+    for pair, loaded in results.loaded.items():
+        if loaded.draft_problem and pair not in results.problems:
+            yield _wrapped(f"{comparison.pairs[pair].name}: there is no draft. {loaded.draft_problem}")
+    yield _wrapped(_machine_words(results))
+
+
+def _interval_words(summary: Summary) -> str:
+    estimates = [cell.figures.ratio for cell in summary.cells if cell.figures.ratio is not None]
+    if not estimates:
+        return "Nothing could be compared."
+    words = "Ratios are medians of decode rates, each run against plain in the same repetition."
+    coverages = [estimate.interval.coverage for estimate in estimates if estimate.interval is not None]
+    if not coverages:
+        return f"{words} One run each tells nothing of how sure they are."
+    least = min(coverages)
+    if least < COVERAGE:
+        runs = min(estimate.count for estimate in estimates if estimate.interval is not None)
+        return (
+            f"{words} In brackets: the lowest and the highest of {runs}, which hold the true median with a probability "
+            f"of {least * 100:.0f} % only; more runs say more. For geometric means: 95 % intervals over the categories."
+        )
+    return f"{words} In brackets: 95 % intervals, for geometric means over the categories."
+
+
+def _notes_on_words(comparison: Comparison, summary: Summary) -> Iterable[str]:
+    different = [total.figures for total in summary.totals if total.figures.identical < total.figures.compared]
+    if not different:
+        return
+    if comparison.rule is Rule.REJECTION:
+        yield _wrapped("Under the rejection rule the words vary with the draft.")
+        return
+    count = sum(figures.compared - figures.identical for figures in different)
+    first = min(figures.first_difference or 0 for figures in different)
+    runs = "1 run" if count == 1 else f"{count} runs"
+    words = f"{runs} wrote other words than plain, the earliest from token {first + 1} on"
+    if comparison.reproducible:
+        yield _wrapped(f"{words}. In the reproducible setting this should not happen.")
+    else:
+        yield _wrapped(
+            f"{words}. Scores computed several at a time differ in their last digits, which can tip a choice between "
+            "nearly equal tokens; in the reproducible setting they do not."
+        )
+
+
+def _machine_words(results: Results) -> str:
+    machine, loaded = results.machine, list(results.loaded.values())
+    parts = [machine.processor, "1 core" if machine.cores == 1 else f"{machine.cores} cores"]
+    if loaded:
+        parts.append(f"{loaded[0].threads} threads" if loaded[0].threads != 1 else "1 thread")
+        if not loaded[0].computes_on_cpu:
+            parts += loaded[0].devices
+    parts.append(f"load at the start {machine.load[0]:.1f}")
+    peak = max((run.stats.peak_memory_bytes or 0 for run in results.runs), default=0)
+    if peak:
+        parts.append(f"{size_words(peak)} of memory at most")
+    parts += [f"{name} {version}" for name, version in machine.versions if name in {"forespeak", "llama-cpp-python"}]
+    return ", ".join(parts) + "."
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=True, break_on_hyphens=False)
