@@ -55,12 +55,27 @@ SETTINGS = {
 }
 
 
-def grammar(after: bytes = b"") -> GrammarConstraint:
-    return GrammarConstraint(Automaton(STEPS, {0, 2}, SIZE), VOCABULARY, after)
+def automaton() -> Automaton:
+    return Automaton(STEPS, {0, 2}, SIZE)
 
 
-def allowed(text: Sequence[int], after: Sequence[int] = ()) -> list[bool]:
+def grammar(after: bytes = b"", opener: bytes = b"") -> GrammarConstraint:
+    return GrammarConstraint(automaton(), VOCABULARY, after, opener, automaton() if opener else None)
+
+
+def spelt(tokens: Sequence[int]) -> bytes:
+    return bytes(ord("a") + token for token in tokens)
+
+
+def allowed(text: Sequence[int], after: Sequence[int] = (), opener: Sequence[int] = ()) -> list[bool]:
     """Which tokens may follow, worked out from the text alone."""
+    begun = tuple(text[: len(opener)])
+    if opener and begun != tuple(opener)[: len(text)]:
+        after = ()
+    elif len(text) < len(opener):
+        # A token that belongs to the opener alone leads no further in the grammar.
+        at_once = allowed(text) if all(allowed(text[:place])[token] for place, token in enumerate(text)) else []
+        return [bool(at_once and at_once[token]) or token == opener[len(text)] for token in range(SIZE)]
     if after:
         starts = [at for at in range(len(text) - len(after) + 1) if tuple(text[at : at + len(after)]) == tuple(after)]
         if not starts:
@@ -97,52 +112,77 @@ def source(kind: str, rule: Rule, guess: Sequence[int] = ()) -> DraftSource | No
     return ScriptedSource(guess) if kind == "guess" else None
 
 
-def reply(kind: str, rule: Rule, chosen: SamplingSettings, after: bytes = b"", length: int = 4, **more: Any) -> Reply:
+def reply(
+    kind: str,
+    rule: Rule,
+    chosen: SamplingSettings,
+    after: bytes = b"",
+    length: int = 4,
+    opener: bytes = b"",
+    **more: Any,
+) -> Reply:
     target = ScriptedModel(TARGET, VOCABULARY)
     drafts = source(kind, rule, [*PROMPT, *([0, 3, 1, 0, 2, 1, 3] * 5)])
-    return reply_of(target, drafts, Sampler(chosen, grammar(after)), PROMPT, length, rule=rule, **more)
+    return reply_of(target, drafts, Sampler(chosen, grammar(after, opener)), PROMPT, length, rule=rule, **more)
+
+
+THOUGHTS = {
+    "from the start": ((), ()),
+    "after a trigger": ((2, 0), ()),
+    "if it opens": ((2, 0), (2, 2)),
+    "if it opens as the grammar may": ((2, 0), (1, 1)),
+    "if it opens as the closer begins": ((2, 0), (2,)),
+}
+"""What closes thoughts before the grammar, and what opens them, if the reply has to do that itself."""
 
 
 @pytest.mark.parametrize("kind", ["draft model", "prompt lookup", "guess"])
 @pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("after", [(), (2, 0)], ids=["from the start", "after a trigger"])
-def test_same_seed_same_words(kind: str, name: str, after: tuple[int, ...]) -> None:
-    trigger = bytes(ord("a") + token for token in after)
-    accepted = 0
+@pytest.mark.parametrize("thoughts", THOUGHTS)
+def test_same_seed_same_words(kind: str, name: str, thoughts: str) -> None:
+    after, opener = THOUGHTS[thoughts]
+    trigger, opens = spelt(after), spelt(opener)
+    accepted = opened = 0
     for seed in range(25):
         for temperature in (SETTINGS[name].temperature, 0.0):
             chosen = replace(SETTINGS[name], seed=seed, temperature=temperature)
-            plain = reply("none", Rule.COUPLED, chosen, trigger, max_tokens=25)
+            plain = reply("none", Rule.COUPLED, chosen, trigger, opener=opens, max_tokens=25)
+            opened += bool(opener) and tuple(plain.ids[: len(opener)]) == opener
             for length in (1, 2, 7):
-                drafted = reply(kind, Rule.COUPLED, chosen, trigger, length, max_tokens=25)
+                drafted = reply(kind, Rule.COUPLED, chosen, trigger, length, opens, max_tokens=25)
                 assert drafted.ids == plain.ids
                 assert drafted.finish == plain.finish
                 accepted += drafted.stats.accepted_draft_tokens_count
             for place, token in enumerate(plain.ids):
-                assert allowed(plain.ids[:place], after)[token]
+                assert allowed(plain.ids[:place], after, opener)[token]
     assert accepted > 30
+    if opener:
+        assert 0 < opened < 50, "both kinds of replies must be among them"
 
 
 @pytest.mark.parametrize("kind", ["draft model", "prompt lookup", "guess"])
-def test_what_is_emitted_is_allowed_under_the_rejection_rule(kind: str) -> None:
+@pytest.mark.parametrize("opener", [(), (2, 2), (1, 1)])
+def test_what_is_emitted_is_allowed_under_the_rejection_rule(kind: str, opener: tuple[int, ...]) -> None:
     ended = 0
     for seed in range(60):
-        said = reply(kind, Rule.REJECTION, replace(PLAIN, seed=seed), b"ca", max_tokens=25)
+        said = reply(kind, Rule.REJECTION, replace(PLAIN, seed=seed), b"ca", opener=spelt(opener), max_tokens=25)
         for place, token in enumerate(said.ids):
-            assert allowed(said.ids[:place], (2, 0))[token]
+            assert allowed(said.ids[:place], (2, 0), opener)[token]
         ended += said.finish is FinishReason.STOP
     assert ended > 10
 
 
 @pytest.mark.parametrize("rule", Rule)
 @pytest.mark.parametrize("kind", ["draft model", "prompt lookup"])
-def test_nothing_forbidden_is_proposed_or_verified(rule: Rule, kind: str) -> None:
+@pytest.mark.parametrize("thoughts", ["from the start", "if it opens", "if it opens as the grammar may"])
+def test_nothing_forbidden_is_proposed_or_verified(rule: Rule, kind: str, thoughts: str) -> None:
+    after, opener = THOUGHTS[thoughts]
     cut = 0
     for seed in range(30):
         inner = source(kind, rule)
         assert inner is not None
         watched = Watched(inner)
-        sampler = Sampler(replace(PLAIN, seed=seed), grammar())
+        sampler = Sampler(replace(PLAIN, seed=seed), grammar(spelt(after), spelt(opener)))
         target = ScriptedModel(TARGET, VOCABULARY)
         said = reply_of(target, watched, sampler, PROMPT, rule=rule, max_tokens=20)
         text: list[int] = []
@@ -154,7 +194,7 @@ def test_nothing_forbidden_is_proposed_or_verified(rule: Rule, kind: str) -> Non
             assert tuple(tested) == draft.tokens[: len(tested)]
             cut += len(tested) < len(draft.tokens)
             for place, token in enumerate(tested):
-                assert allowed([*text, *tested[:place]])[token]
+                assert allowed([*text, *tested[:place]], after, opener)[token]
             if kind == "draft model":
                 assert len(tested) == len(draft.tokens)
             text += [token.id for token in step.emitted]
@@ -187,7 +227,39 @@ def test_a_trigger_in_the_middle_of_an_accepted_draft(rule: Rule) -> None:
         assert said.ids == plain.ids
 
 
-def exact(chosen: SamplingSettings, after: tuple[int, ...], length: int = 3) -> dict[tuple[int, ...], float]:
+@pytest.mark.parametrize("rule", Rule)
+@pytest.mark.parametrize("opener", [(3, 3), (0, 2)], ids=["the opener's alone", "the grammar's too"])
+def test_one_draft_through_opener_and_closer(rule: Rule, opener: tuple[int, ...]) -> None:
+    """The prompt's scores give the first token; the first draft holds the rest of it all, and its tail is wrong."""
+    wish = [*opener, 3, 2, 0, 3, 3, 3]
+    guess = [*PROMPT, *wish[:-3], 0, 2, 0]
+
+    def target() -> ScriptedModel:
+        return ScriptedModel(lambda prefix: reciting(wish, len(PROMPT), SIZE)(prefix) + TARGET(prefix), VOCABULARY)
+
+    ways = set()
+    for seed in range(40):
+        chosen = replace(PLAIN, temperature=2.0, seed=seed)
+        sampler = Sampler(chosen, grammar(b"ca", spelt(opener)))
+        said = reply_of(target(), ScriptedSource(guess), sampler, PROMPT, 8, rule=rule, max_tokens=9)
+        assert said.ids[:5] == wish[:5]
+        over = next(step for step in said.steps if step.source is not None)
+        assert [token.origin for token in over.emitted[:4]] == [Origin.ACCEPTED] * 4, "one step goes through both"
+        for place, token in enumerate(said.ids):
+            assert allowed(said.ids[:place], (2, 0), opener)[token]
+        # Behind the closer the target's wish, d, is forbidden, and the draft's a is tested against what was left.
+        ways.add(over.accepted_count)
+        if rule is Rule.COUPLED:
+            plain = reply_of(
+                target(), None, Sampler(chosen, grammar(b"ca", spelt(opener))), PROMPT, rule=rule, max_tokens=9
+            )
+            assert said.ids == plain.ids
+    assert len(ways) > 1, "some drafts are rejected behind the closer, others go on"
+
+
+def exact(
+    chosen: SamplingSettings, after: tuple[int, ...], opener: tuple[int, ...] = (), length: int = 3
+) -> dict[tuple[int, ...], float]:
     joint: dict[tuple[int, ...], float] = {(): 1.0}
     for _ in range(length):
         longer: dict[tuple[int, ...], float] = {}
@@ -196,7 +268,7 @@ def exact(chosen: SamplingSettings, after: tuple[int, ...], length: int = 3) -> 
                 longer[text] = probability
                 continue
             history = [*PROMPT, *text]
-            mask = np.array(allowed(text, after))
+            mask = np.array(allowed(text, after, opener))
             choices = distribution(TARGET(tuple(history)), chosen, history, mask)
             for token, log_p in zip(choices.ids, choices.log_probabilities, strict=True):
                 longer[*text, int(token)] = probability * math.exp(log_p)
@@ -207,29 +279,32 @@ def exact(chosen: SamplingSettings, after: tuple[int, ...], length: int = 3) -> 
 
 @pytest.mark.parametrize("rule", Rule)
 @pytest.mark.parametrize(
-    ("kind", "name", "after"),
+    ("kind", "name", "after", "opener"),
     [
-        ("draft model", "plain", ()),
-        ("draft model", "bias and DRY", ()),
-        ("draft model", "filters", (2,)),
-        ("prompt lookup", "bias and DRY", ()),
-        ("prompt lookup", "plain", (2,)),
+        ("draft model", "plain", (), ()),
+        ("draft model", "bias and DRY", (), ()),
+        ("draft model", "filters", (2,), ()),
+        ("draft model", "plain", (2,), (3,)),
+        ("draft model", "bias and DRY", (2,), (0, 2)),
+        ("prompt lookup", "bias and DRY", (), ()),
+        ("prompt lookup", "plain", (2,), ()),
+        ("prompt lookup", "plain", (0,), (2,)),
     ],
 )
 def test_the_words_follow_the_targets_distribution_under_the_grammar(
-    rule: Rule, kind: str, name: str, after: tuple[int, ...]
+    rule: Rule, kind: str, name: str, after: tuple[int, ...], opener: tuple[int, ...]
 ) -> None:
     runs = 1200
     counts: Counter[tuple[int, ...]] = Counter()
-    trigger = bytes(ord("a") + token for token in after)
+    trigger, opens = spelt(after), spelt(opener)
     accepted = rejected = 0
     for seed in range(runs):
-        said = reply(kind, rule, replace(SETTINGS[name], seed=seed), trigger, 3, max_tokens=4)
+        said = reply(kind, rule, replace(SETTINGS[name], seed=seed), trigger, 3, opens, max_tokens=4)
         counts[tuple(said.ids[:3])] += 1
         accepted += said.stats.accepted_draft_tokens_count
         rejected += said.stats.rejected_draft_tokens_count
     assert min(accepted, rejected) > runs // 30, "both ways through the rule must be taken often"
-    assert chi_square_p(counts, exact(SETTINGS[name], after)) > UNLIKELY
+    assert chi_square_p(counts, exact(SETTINGS[name], after, opener)) > UNLIKELY
 
 
 class Unmasked(GrammarConstraint):
