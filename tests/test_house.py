@@ -21,7 +21,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"speculation"}),
     frozenset({"engines", "models"}),
     frozenset({"compare", "pairing", "chats"}),
-    frozenset({"ui", "cli", "terminal", "reply", "doctor", "__main__"}),
+    frozenset({"ui", "cli", "sampling_arguments", "terminal", "reply", "doctor", "__main__"}),
 )
 """From the heart outwards. A room may import the rooms of earlier layers, and itself."""
 
@@ -34,6 +34,7 @@ NEIGHBOURS = frozenset(
         ("__main__", "cli"),
         ("__main__", "terminal"),
         ("cli", "terminal"),
+        ("cli", "sampling_arguments"),
         ("cli", "reply"),
         ("terminal", "reply"),
         ("cli", "doctor"),

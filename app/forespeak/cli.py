@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import NoReturn
 
 from forespeak import __version__, terminal
 from forespeak.engines.engine import (
@@ -29,7 +28,7 @@ from forespeak.models.folders import folders
 from forespeak.models.gguf import read_header
 from forespeak.models.starter import StarterStatus, check_starter, starter_draft_path
 from forespeak.reply import collect, problems_of, record
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.sampling_arguments import add_sampling_arguments, whole, with_sampling, with_token_biases
 from forespeak.speculation.trace import FinishReason, Source
 from forespeak.speculation.verify import Rule
 
@@ -129,8 +128,8 @@ def _add_chat(parser: argparse.ArgumentParser) -> None:
         "ngram-map-k4v, ngram-mod, ngram-cache) or none; "
         "by default starter for the starter model and ngram for others",
     )
-    models("--context", type=_whole(1), metavar="N", help="context length in tokens")
-    models("--threads", type=_whole(1), metavar="N", help="threads to compute with")
+    models("--context", type=whole(1), metavar="N", help="context length in tokens")
+    models("--threads", type=whole(1), metavar="N", help="threads to compute with")
     models(
         "--reproducible",
         action="store_true",
@@ -139,7 +138,7 @@ def _add_chat(parser: argparse.ArgumentParser) -> None:
 
     speculation = parser.add_argument_group("speculation").add_argument
     speculation("--no-speculation", action="store_true", help="the target alone")
-    speculation("--draft-tokens", type=_whole(0), metavar="K", help="tokens of a draft; as many as pay, if not given")
+    speculation("--draft-tokens", type=whole(0), metavar="K", help="tokens of a draft; as many as pay, if not given")
     speculation(
         "--rule",
         choices=[rule.value for rule in Rule],
@@ -148,60 +147,14 @@ def _add_chat(parser: argparse.ArgumentParser) -> None:
         "rejection: more drafts are accepted, the words vary with the draft",
     )
 
-    defaults = SamplingSettings()
-    sampling = parser.add_argument_group("sampling").add_argument
-    sampling("--temperature", type=float, default=defaults.temperature, metavar="T", help="0 is greedy")
-    sampling("--top-k", type=int, default=defaults.top_k, metavar="N", help="0 switches it off")
-    sampling("--top-p", type=float, default=defaults.top_p, metavar="P", help="1 switches it off")
-    sampling("--min-p", type=float, default=defaults.min_p, metavar="P", help="0 switches it off")
-    sampling("--repeat-penalty", type=float, default=defaults.repeat_penalty, metavar="X", help="1 switches it off")
-    sampling("--frequency-penalty", type=float, default=defaults.frequency_penalty, metavar="X")
-    sampling("--presence-penalty", type=float, default=defaults.presence_penalty, metavar="X")
-    sampling("--seed", type=int, default=defaults.seed, metavar="N", help="the same seed gives the same words")
-    sampling("--max-tokens", type=_whole(1), metavar="N", help="the longest reply")
-    sampling("--stop", action="append", default=[], metavar="TEXT", help="end the reply before this text; repeatable")
-
-
-def _whole(least: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            number = least - 1
-        if number < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
-        return number
-
-    return parse
+    add_sampling_arguments(parser)
 
 
 def _request(options: argparse.Namespace) -> GenerationRequest:
-    fail: Callable[[str], NoReturn] = options.fail
-    if "" in options.stop:
-        fail("argument --stop: an empty text would stop every reply at once")
-    names = (
-        "temperature",
-        "top_k",
-        "top_p",
-        "min_p",
-        "repeat_penalty",
-        "frequency_penalty",
-        "presence_penalty",
-        "seed",
+    request = GenerationRequest(
+        messages=(), sources=_sources(options), rule=Rule(options.rule), draft_length=options.draft_tokens
     )
-    try:
-        sampling = SamplingSettings(**{name: getattr(options, name) for name in names})
-    except ValueError as error:
-        fail(f"--{error}".replace("_", "-"))
-    return GenerationRequest(
-        messages=(),
-        sources=_sources(options),
-        sampling=sampling,
-        rule=Rule(options.rule),
-        draft_length=options.draft_tokens,
-        max_tokens=options.max_tokens,
-        stop=tuple(options.stop),
-    )
+    return with_sampling(request, options)
 
 
 def _prompt(options: argparse.Namespace) -> str | None:
@@ -244,6 +197,7 @@ def _chat(options: argparse.Namespace) -> int:
         loaded = _load(engine, options)
         if loaded.draft is None:
             request = replace(request, sources=tuple(s for s in request.sources if not s.uses_model))
+        request = with_token_biases(request, options, loaded)
         if prompt is not None:
             return _answer(engine, loaded, _with_prompt(request, options.system, prompt), as_json=options.json)
         chat = terminal.TerminalChat(engine, request, options.system)
