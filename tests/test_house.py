@@ -21,7 +21,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"speculation"}),
     frozenset({"engines", "models"}),
     frozenset({"compare", "pairing", "chats"}),
-    frozenset({"ui", "cli", "sampling_arguments", "terminal", "reply", "doctor", "__main__"}),
+    frozenset({"ui", "cli", "bench_command", "sampling_arguments", "terminal", "reply", "doctor", "__main__"}),
 )
 """From the heart outwards. A room may import the rooms of earlier layers, and itself."""
 
@@ -35,6 +35,9 @@ NEIGHBOURS = frozenset(
         ("__main__", "terminal"),
         ("cli", "terminal"),
         ("cli", "sampling_arguments"),
+        ("cli", "bench_command"),
+        ("bench_command", "sampling_arguments"),
+        ("bench_command", "terminal"),
         ("cli", "reply"),
         ("terminal", "reply"),
         ("cli", "doctor"),

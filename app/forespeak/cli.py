@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from forespeak import __version__, terminal
+from forespeak import __version__, bench_command, terminal
 from forespeak.engines.engine import (
     ChatMessage,
     ConversionRequest,
@@ -106,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"forespeak {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_chat(commands.add_parser("chat", help="chat in the terminal, or answer one prompt", description=_chat.__doc__))
+    bench_command.add_to(commands, bench_command.Models(_engine, _target_path, _draft_path))
     doctor = commands.add_parser("doctor", help="what is installed, found and free here", description=_doctor.__doc__)
     doctor.add_argument("--json", action="store_true", help="machine-readable")
     doctor.set_defaults(command=_doctor)
