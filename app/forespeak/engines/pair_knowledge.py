@@ -72,8 +72,8 @@ class ReproducibleEngine(Protocol):
         ...
 
     @property
-    def request(self) -> LoadRequest | None:
-        """What is loaded."""
+    def loaded_request(self) -> LoadRequest | None:
+        """What is loaded; None for nothing."""
         ...
 
 
