@@ -7,9 +7,9 @@ from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from forespeak.speculation.trace import Source
-from forespeak.ui.charts import Chart, ContextMeter, LegendMark, PositionBars, Sparkline, StepsStrip
-from forespeak.ui.theme import DARK, LIGHT, MarkKind
+from forespeak.speculation.trace import Source, Token
+from forespeak.ui.charts import Chart, ContextMeter, PositionBars, Sparkline, StepsStrip
+from forespeak.ui.theme import LIGHT, MarkKind, source_kind
 from ui.replies import accepted, bonus, corrected, plain, step
 
 
@@ -75,7 +75,7 @@ def test_the_strip_shows_every_kind_of_token(qtbot: QtBot) -> None:
     strip = StepsStrip()
     shown(qtbot, strip)
     strip.add([step(0, plain("a")), step(1, accepted("a"), corrected("b"), rejected=("x",))])
-    strip.add([step(2, accepted("a", Source.PROMPT_LOOKUP), bonus("b"))])
+    strip.add([step(2, accepted("a", source), bonus("b")) for source in Source])
     image = grab(strip)
     for kind in MarkKind:
         assert count(image, LIGHT.mark(kind).line) > 3, kind
@@ -83,19 +83,31 @@ def test_the_strip_shows_every_kind_of_token(qtbot: QtBot) -> None:
 
 
 def test_kinds_differ_in_shape_not_only_in_colour(qtbot: QtBot) -> None:
-    def area(made: object, kind: MarkKind) -> int:
+    def shape(*tokens: Token) -> tuple[bool, ...]:
         strip = StepsStrip()
         shown(qtbot, strip)
-        strip.add([made])  # type: ignore[list-item]
-        return count(grab(strip), LIGHT.mark(kind).line)
+        strip.add([step(1, *tokens)])
+        image = grab(strip)
+        paper = image.pixelColor(270, 5)
+        return tuple(image.pixelColor(x, y) != paper for x in range(10) for y in range(15))
 
-    areas = {
-        area(step(1, accepted("a")), MarkKind.ACCEPTED_MODEL),
-        area(step(1, accepted("a", Source.PROMPT_LOOKUP)), MarkKind.ACCEPTED_NGRAM),
-        area(step(1, bonus("a")), MarkKind.BONUS),
-        area(step(1, corrected("a")), MarkKind.CORRECTED),
-    }
-    assert len(areas) == 4
+    shapes = {shape(accepted("a", source)) for source in Source} | {shape(bonus("a")), shape(corrected("a"))}
+    assert len(shapes) == len(Source) + 2
+
+
+def test_a_bar_shows_which_sources_the_accepted_tokens_came_from(qtbot: QtBot) -> None:
+    bars = PositionBars()
+    shown(qtbot, bars)
+    model, lookup = source_kind(Source.DRAFT_MODEL), source_kind(Source.PROMPT_LOOKUP)
+    bars.set_rates((1.0, 0.5), ({model: 3, lookup: 1}, {lookup: 2}))
+    image = grab(bars)
+
+    def tall(x: int, kind: MarkKind) -> int:
+        return sum(image.pixelColor(x, y) == QColor(LIGHT.mark(kind).line) for y in range(image.height()))
+
+    assert tall(28, model) == pytest.approx(3 * tall(28, lookup), abs=4)
+    assert tall(56 + 7 + 28, model) == 0
+    assert tall(56 + 7 + 28, lookup) > 10
 
 
 def test_the_newest_step_is_always_in_view_and_thousands_do_not_slow_it(qtbot: QtBot) -> None:
@@ -135,16 +147,3 @@ def test_the_meter_fills_and_warns(qtbot: QtBot) -> None:
     assert count(image, LIGHT.danger) > half
     meter.set_use(0, 0)
     assert count(grab(meter), LIGHT.muted) == 0
-
-
-@pytest.mark.parametrize("kind", list(MarkKind))
-def test_the_legend_shows_line_and_fill(qtbot: QtBot, kind: MarkKind) -> None:
-    mark = LegendMark(kind)
-    shown(qtbot, mark, mark.width())
-    for theme in (LIGHT, DARK):
-        mark.set_theme(theme)
-        image = grab(mark)
-        assert count(image, theme.mark(kind).fill) > 50
-        assert count(image, theme.mark(kind).line) > 5
-    assert mark.accessibleName() == kind.label
-    assert mark.toolTip()

@@ -6,7 +6,7 @@ import threading
 from functools import partial
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QLineEdit
@@ -51,6 +51,16 @@ def dismiss_error(qtbot: QtBot, app: App, words: str) -> None:
     qtbot.waitUntil(lambda: app.window.findChild(ErrorDialog) is None)
 
 
+def tick(app: App, source: Source) -> None:
+    """Click a source's box in the menu of the switch, which stays open."""
+    speculation = app.window.top.speculation
+    if not speculation.menu.isVisible():
+        QTest.mouseClick(speculation.source_button, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(speculation.menu.boxes[source], Qt.MouseButton.LeftButton, pos=QPoint(10, 10))
+    assert speculation.menu.isVisible()
+    speculation.menu.close()
+
+
 def texts(app: App) -> list[str]:
     return [item.text for item in app.session.chats.items]
 
@@ -86,7 +96,7 @@ def test_the_model_reads_the_branch_and_the_system_prompt(qtbot: QtBot, make_app
         (Role.USER, "Two"),
     ]
     assert asked.alternatives == 3
-    assert asked.source is Source.DRAFT_MODEL
+    assert asked.sources == (Source.DRAFT_MODEL,)
 
 
 def test_the_switch_counts_for_the_next_message_and_reloads_nothing(qtbot: QtBot, make_app: AppMaker) -> None:
@@ -94,11 +104,25 @@ def test_the_switch_counts_for_the_next_message_and_reloads_nothing(qtbot: QtBot
     send(qtbot, app, "With")
     QTest.mouseClick(app.window.top.speculation.switch, Qt.MouseButton.LeftButton)
     send(qtbot, app, "Without")
-    app.window.top.draft.lookupPicked.emit()
+    tick(app, Source.PROMPT_LOOKUP)
     send(qtbot, app, "Lookup")
+    tick(app, Source.DRAFT_MODEL)
+    send(qtbot, app, "Chain")
+    tick(app, Source.PROMPT_LOOKUP)
+    tick(app, Source.DRAFT_MODEL)
+    send(qtbot, app, "Off again")
     sources = [request.sources for request in app.engine.generations]
-    assert sources == [(Source.DRAFT_MODEL,), (), (Source.PROMPT_LOOKUP,)]
+    chain = (Source.PROMPT_LOOKUP, Source.DRAFT_MODEL)
+    assert sources == [(Source.DRAFT_MODEL,), (), (Source.PROMPT_LOOKUP,), chain, ()]
     assert len(app.engine.loads) == 1
+
+
+def test_without_a_draft_model_the_text_is_looked_up(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app(draft=None)
+    send(qtbot, app, "Draft with what there is")
+    assert app.engine.generations[-1].sources == (Source.PROMPT_LOOKUP,)
+    (chat,) = app.store.chats()
+    assert app.store.branch(chat.id)[1].settings["sources"] == ["prompt-lookup"]
 
 
 def test_a_random_seed_is_drawn_for_each_reply_and_kept_with_it(qtbot: QtBot, make_app: AppMaker) -> None:

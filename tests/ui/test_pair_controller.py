@@ -13,7 +13,6 @@ from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import ConversionRequest, Failed, Loaded, LoadRequest
 from forespeak.errors import UserFacingError
-from forespeak.speculation.trace import Source
 from forespeak.ui.dialogs import ErrorDialog
 from forespeak.ui.pair_controller import Fit, PairState
 from forespeak.ui.preferences import PreferencesFile
@@ -155,19 +154,15 @@ def test_picking_from_the_menus(qtbot: QtBot, make_app: AppMaker, tmp_path: Path
         "Small · F32",
         "Small · Q4_1",
         "Other Model",
-        "Prompt lookup (no model)",
-        "No draft",
+        "No draft model",
         "Choose a GGUF file…",
     ]
     assert words == expected
-    next(action for action in menu.actions() if action.text() == "Prompt lookup (no model)").trigger()
-    assert app.session.preferences.source is Source.PROMPT_LOOKUP
-    assert app.window.top.draft.words() == ("Draft · no model", "Prompt lookup")
     before = len(app.engine.loads)
-    menu = app.window.top.draft.fill_menu()
-    next(action for action in menu.actions() if action.text() == "No draft").trigger()
+    next(action for action in menu.actions() if action.text() == "No draft model").trigger()
     qtbot.waitUntil(lambda: len(app.engine.loads) == before + 1 and app.session.pair.status.state is PairState.READY)
     assert app.engine.loads[-1].draft is None
+    assert app.window.top.draft.words() == ("Draft · no model", "Prompt lookup")
     assert PreferencesFile(app.folder / "none.json").read().draft is None
 
 

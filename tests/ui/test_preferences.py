@@ -20,7 +20,7 @@ OTHER = Preferences(
     draft=Path("/models/draft.gguf"),
     recent=(Path("/models/a.gguf"), Path("/models/b.gguf")),
     speculate=False,
-    source=Source.PROMPT_LOOKUP,
+    sources=(Source.PROMPT_LOOKUP, Source.NGRAM_MOD, Source.DRAFT_MODEL),
     rule=Rule.REJECTION,
     draft_length=7,
     sampling=SamplingSettings(temperature=0.0, top_k=3, seed=2**63),
@@ -64,7 +64,9 @@ def test_no_file_and_a_broken_one_give_the_defaults(tmp_path: Path) -> None:
         ("recent", "x"),
         ("recent", [1]),
         ("speculate", 1),
-        ("source", "magic"),
+        ("sources", "prompt-lookup"),
+        ("sources", []),
+        ("sources", ["magic"]),
         ("rule", None),
         ("draft_length", 1000),
         ("draft_length", True),
@@ -85,6 +87,32 @@ def test_one_bad_value_costs_itself_only(tmp_path: Path, name: str, value: objec
     stored["from_a_newer_version"] = 1
     path.write_text(json.dumps(stored))
     assert PreferencesFile(path).read() == replace(OTHER, **{name: getattr(Preferences(), name)})
+
+
+@pytest.mark.parametrize(
+    ("stored", "sources"),
+    [
+        ({"source": "prompt-lookup"}, (Source.PROMPT_LOOKUP,)),
+        ({"source": "draft-model"}, (Source.DRAFT_MODEL,)),
+        ({"source": "magic"}, (Source.DRAFT_MODEL,)),
+        ({"source": 5}, (Source.DRAFT_MODEL,)),
+        ({"source": "draft-model", "sources": ["ngram-mod"]}, (Source.NGRAM_MOD,)),
+        ({"sources": ["draft-model", "from-a-newer-version", "ngram-mod"]}, (Source.NGRAM_MOD, Source.DRAFT_MODEL)),
+    ],
+)
+def test_sources_of_other_versions(tmp_path: Path, stored: object, sources: tuple[Source, ...]) -> None:
+    path = tmp_path / "preferences.json"
+    path.write_text(json.dumps(stored))
+    assert PreferencesFile(path).read().sources == sources
+
+
+@pytest.mark.parametrize("draft", [None, Path("draft.gguf")])
+def test_what_drafts_is_in_order_and_needs_no_download(draft: Path | None) -> None:
+    every = replace(Preferences(), draft=draft, sources=tuple(Source))
+    assert every.drafting == (*tuple(Source)[1:], *([] if draft is None else [Source.DRAFT_MODEL]))
+    wanted = replace(Preferences(), draft=draft, sources=(Source.DRAFT_MODEL,))
+    assert wanted.drafting == ((Source.PROMPT_LOOKUP,) if draft is None else (Source.DRAFT_MODEL,))
+    assert replace(wanted, sources=(Source.NGRAM_MOD,)).drafting == (Source.NGRAM_MOD,)
 
 
 def test_one_bad_sampling_value_leaves_the_others(tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ import pytest
 from PySide6.QtWidgets import QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
 
-from forespeak.speculation.trace import GenerationStats, SpeculationState, StepCounter
-from forespeak.ui.charts import LegendMark, PositionBars
+from forespeak.speculation.trace import GenerationStats, Source, SpeculationState, StepCosts, StepCounter
+from forespeak.ui.charts import PositionBars
+from forespeak.ui.legend import LegendMark
+from forespeak.ui.length_bars import LengthBars
 from forespeak.ui.speculation_panel import SpeculationPanel
-from forespeak.ui.theme import DARK, MarkKind
+from forespeak.ui.theme import DARK
 from ui.scripted_engine import scripted_steps
 
 STEPS = scripted_steps("Some words that were drafted, tested, accepted or not. " * 10)
@@ -58,13 +60,15 @@ def test_an_empty_panel_says_what_will_be_there(panel: SpeculationPanel) -> None
         (SpeculationState(True, "why", 5), "Drafting 5 tokens at a time"),
         (SpeculationState(True, "why", 1), "Drafting 1 token at a time"),
         (SpeculationState(True, "why"), "Drafting"),
-        (SpeculationState(False, "why"), "Off for now"),
+        (SpeculationState(False, "why"), "Off"),
+        (SpeculationState(False, "Paused: why"), "Paused"),
+        (SpeculationState(False, "why", costs=StepCosts(0.02, 0.03, 0.002)), "Paused"),
     ],
 )
 def test_the_state_is_said_with_its_reason(panel: SpeculationPanel, state: SpeculationState, headline: str) -> None:
     panel.set_state(state)
     assert headline in texts(panel)
-    assert "why" in texts(panel)
+    assert "Why" in texts(panel)
 
 
 def test_counts_grow_while_steps_arrive(panel: SpeculationPanel) -> None:
@@ -111,11 +115,46 @@ def test_a_new_generation_starts_from_nothing_but_the_baseline(panel: Speculatio
 
 def test_the_legend_is_always_in_view(panel: SpeculationPanel) -> None:
     panel.resize(316, 300)
-    marks = panel.findChildren(LegendMark)
-    assert {mark.accessibleName() for mark in marks} == {kind.label for kind in MarkKind}
-    for mark in marks:
+    assert legend(panel) == ["draft model", "corrected", "bonus", "rejected"]
+    for mark in (mark for mark in panel.findChildren(LegendMark) if mark.isVisible()):
         corner = mark.mapTo(panel, mark.rect().bottomRight())
         assert panel.rect().contains(corner)
+
+
+def legend(panel: SpeculationPanel) -> list[str]:
+    return [mark.accessibleName() for mark in panel.findChildren(LegendMark) if mark.isVisible()]
+
+
+def test_the_legend_has_what_the_reply_has(panel: SpeculationPanel) -> None:
+    panel.set_sources((Source.NGRAM_MOD, Source.DRAFT_MODEL))
+    assert legend(panel) == ["draft model", "n-gram mod", "corrected", "bonus", "rejected"]
+    panel.add_steps(scripted_steps("Words that were found in the text. " * 5, Source.PROMPT_LOOKUP), 0.5)
+    assert legend(panel) == ["prompt lookup", "corrected", "bonus", "rejected"]
+    panel.add_steps(scripted_steps("Words that were found in the text. " * 5, Source.NGRAM_CACHE), 1.5)
+    assert legend(panel) == ["prompt lookup", "n-gram cache", "corrected", "bonus", "rejected"]
+    panel.reset()
+    assert legend(panel) == ["draft model", "n-gram mod", "corrected", "bonus", "rejected"]
+
+
+def test_a_chain_says_what_each_source_got_accepted(panel: SpeculationPanel) -> None:
+    panel.add_steps(STEPS, 1.0)
+    counted = sum(step.accepted_count for step in STEPS)
+    assert not any(words.startswith("draft model ") for words in texts(panel))
+    lookup = scripted_steps("Words that were found in the text. " * 5, Source.PROMPT_LOOKUP)
+    panel.add_steps(lookup, 2.0)
+    found = sum(step.accepted_count for step in lookup)
+    assert f"draft model {counted} · prompt lookup {found}" in texts(panel)
+
+
+def test_the_chosen_lengths_are_shown_once_something_was_drafted(panel: SpeculationPanel) -> None:
+    bars = panel.findChild(LengthBars)
+    assert isinstance(bars, LengthBars)
+    panel.add_steps(scripted_steps("Nothing was drafted here. " * 5, None), 0.5)
+    assert not bars.isVisible()
+    panel.add_steps(STEPS, 1.5)
+    assert bars.isVisible()
+    assert "no draft" in bars.accessibleName()
+    assert "4 tokens" in bars.accessibleName()
 
 
 def test_a_low_window_scrolls(panel: SpeculationPanel) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import math
 import re
+from itertools import combinations
 
 import pytest
 from PySide6.QtGui import QColor, QTextCharFormat
@@ -20,6 +22,8 @@ from forespeak.ui.theme import (
     code_font,
     kind_format,
     mark_format,
+    mark_kind,
+    source_kind,
     style_sheet,
     theme_for,
     ui_font,
@@ -73,9 +77,45 @@ def test_text_on_marks_can_be_read(theme: Theme) -> None:
     assert contrast(theme.rejected.line, theme.rejected.fill) >= 7.0
 
 
+# Machado, Oliveira and Fernandes 2009, severity 1, on linear light.
+SIGHTS = {
+    "usual": ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
+    "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.01182, 0.04294, 0.968881)),
+}
+TO_XYZ = ((0.4124564, 0.3575761, 0.1804375), (0.2126729, 0.7151522, 0.072175), (0.0193339, 0.119192, 0.9503041))
+
+
+def seen(colour: str, sight: str) -> tuple[float, float, float]:
+    """CIE L*a*b* (D65) of a colour as it is seen."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    light = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    light = [min(1.0, max(0.0, sum(a * b for a, b in zip(row, light, strict=True)))) for row in SIGHTS[sight]]
+    x, y, z = (sum(a * b for a, b in zip(row, light, strict=True)) for row in TO_XYZ)
+    fx, fy, fz = (
+        v ** (1 / 3) if v > 216 / 24389 else (24389 / 27 * v + 16) / 116 for v in (x / 0.95047, y, z / 1.08883)
+    )
+    return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
+
+
+@pytest.mark.parametrize(("sight", "least"), [("usual", 20.0), ("protanopia", 9.0), ("deuteranopia", 9.0)])
 @every_theme
-def test_every_kind_of_mark_has_its_own_colour(theme: Theme) -> None:
-    assert len({theme.mark(kind).line for kind in MarkKind}) == len(MarkKind)
+def test_every_kind_of_mark_has_its_own_colour_for_every_eye(theme: Theme, sight: str, least: float) -> None:
+    for one, other in combinations(MarkKind, 2):
+        if MarkKind.REJECTED in (one, other):
+            # Struck out, not underlined.
+            continue
+        distance = math.dist(seen(theme.mark(one).line, sight), seen(theme.mark(other).line, sight))
+        assert distance >= least, (one, other, distance)
+
+
+def test_every_source_has_a_mark_and_a_name_of_its_own() -> None:
+    kinds = [source_kind(source) for source in Source]
+    assert len(set(kinds)) == len({kind.label for kind in kinds}) == len(Source)
+    assert [kind.source for kind in kinds] == list(Source)
+    assert [kind for kind in MarkKind if kind.looks_up] == kinds[1:]
+    for source, kind in zip(Source, kinds, strict=True):
+        assert mark_kind(Origin.ACCEPTED, source) is kind
 
 
 def test_palettes_are_chosen_by_what_is_wanted() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QPoint, QRect
@@ -9,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from forespeak.speculation.trace import Origin, Source, Step, Token
 from forespeak.ui.provenance import Provenance, TokenRef
-from forespeak.ui.theme import DARK, LIGHT
+from forespeak.ui.theme import DARK, LIGHT, Theme, source_kind
 from forespeak.ui.token_card import AlternativeBars, TokenCard, facts, place_words, story, visible_text
 from ui.replies import accepted, bonus, corrected, plain, step
 
@@ -28,16 +29,25 @@ def test_what_happened_is_told_in_words() -> None:
     lost = step(7, accepted(" the"), corrected(" longest"), rejected=(" hypotenuse", " side"))
     assert words(story(ref_of(lost, 1), LIGHT)) == "The draft proposed hypotenuse; the target chose longest."
     assert "line-through" in story(ref_of(lost, 1), LIGHT)
-    assert story(ref_of(lost, 0), LIGHT) == "Accepted from the draft model."
+    assert words(story(ref_of(lost, 0), LIGHT)) == "Accepted from the draft model."
     won = step(8, accepted(" a"), accepted(" b"), bonus(" c"))
     assert story(ref_of(won, 2), LIGHT) == "Bonus: all 2 drafted tokens were accepted and the target added its own."
     one = step(8, accepted(" a"), bonus(" c"))
     assert story(ref_of(one, 1), LIGHT) == "Bonus: the drafted token was accepted and the target added its own."
-    found = step(9, accepted(" a", Source.PROMPT_LOOKUP))
-    assert story(ref_of(found, 0), LIGHT) == "Accepted from prompt lookup: it stood in the text before."
     assert story(ref_of(step(1, plain("x")), 0), LIGHT) == "The target chose it. Nothing was drafted here."
     silent = Step(1, (Token(1, "x", Origin.UNKNOWN),))
     assert story(ref_of(silent, 0), LIGHT) == "The engine does not say where this token came from."
+
+
+@pytest.mark.parametrize("source", [source for source in Source if not source.uses_model])
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_a_source_is_named_in_its_colour(source: Source, theme: Theme) -> None:
+    made = replace(step(9, accepted(" a", source)), source=source)
+    told = story(ref_of(made, 0), theme)
+    name = source_kind(source).label
+    assert words(told) == f"Accepted from {name}: it has followed the same words before."
+    assert theme.mark(source_kind(source)).fill in told
+    assert name in facts(ref_of(made, 0))
 
 
 def test_the_place_is_told() -> None:

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen, QPolygonF, QResizeEvent
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen, QPolygonF, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from forespeak.speculation.trace import Step
-from forespeak.ui.text_look import paint_underline
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, MarkKind, Theme, mark_kind, ui_font
 
 _SPARK_POINTS = 120
 _KEPT_STEPS = 200
 _KEPT_ROWS = 12
-_EXPLAINED = {
-    MarkKind.ACCEPTED_MODEL: "Proposed by the draft model, accepted by the target.",
-    MarkKind.ACCEPTED_NGRAM: "Found in the text before, accepted by the target.",
-    MarkKind.CORRECTED: "The draft proposed something else; the target put this in its place.",
-    MarkKind.BONUS: "The whole draft was accepted; the target added its own next token.",
-    MarkKind.REJECTED: "Proposed by the draft, refused by the target.",
+
+
+_CUT = {
+    MarkKind.ACCEPTED_LOOKUP: (QRectF(0, 2.5, 9, 10.5),),
+    MarkKind.ACCEPTED_SIMPLE: (QRectF(0, 6, 9, 7),),
+    MarkKind.ACCEPTED_MAP_K: (QRectF(0, 2.5, 4, 10.5), QRectF(5, 2.5, 4, 10.5)),
+    MarkKind.ACCEPTED_MAP_K4V: tuple(QRectF(x, y, 4, 4.7) for x in (0, 5) for y in (2.5, 8.3)),
+    MarkKind.ACCEPTED_MOD: (QRectF(0, 8, 9, 5), QRectF(2.5, 2.5, 4, 6)),
+    MarkKind.ACCEPTED_CACHE: tuple(QRectF(0, y, 9, 2.7) for y in (2.5, 6.4, 10.3)),
 }
+"""What is left of a cell, 9 wide and 13 high, by the source that looked a token up."""
 
 
 class Chart(QWidget):
@@ -95,14 +98,16 @@ class PositionBars(Chart):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._rates: tuple[float, ...] = ()
-        self.setFixedHeight(92)
+        self._accepted: tuple[tuple[tuple[MarkKind, int], ...], ...] = ()
+        self.setFixedHeight(84)
         self.set_rates(())
 
-    def set_rates(self, rates: Sequence[float]) -> None:
-        """Shares between 0 and 1, by position."""
-        if self._rates == tuple(rates) and self._rates:
+    def set_rates(self, rates: Sequence[float], accepted: Sequence[Mapping[MarkKind, int]] = ()) -> None:
+        """Shares between 0 and 1, by position; how many tokens of each kind were accepted there colours the bars."""
+        kinds = tuple(tuple((kind, place[kind]) for kind in MarkKind if place.get(kind)) for place in accepted)
+        if self._rates == tuple(rates) and self._accepted == kinds and self._rates:
             return
-        self._rates = tuple(rates)
+        self._rates, self._accepted = tuple(rates), kinds
         words = ", ".join(f"{rate:.0%}" for rate in rates)
         name = (
             self.tr("Accepted by position: {0}").format(words)
@@ -132,9 +137,7 @@ class PositionBars(Chart):
         for number, rate in enumerate(self._rates):
             x = number * (width + gap)
             height = max(tall * rate, 2.0)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(self.theme.accepted_model.line))
-            painter.drawRoundedRect(QRectF(x, base - height, width, height), min(4.0, height / 2), min(4.0, height / 2))
+            self._paint_bar(painter, QRectF(x, base - height, width, height), number)
             if number % every:
                 continue
             painter.setPen(QColor(self.theme.muted))
@@ -143,6 +146,21 @@ class PositionBars(Chart):
             painter.drawText(around, middle, f"{rate * 100:.0f}")
             painter.drawText(QRectF(x - 8, base + 2, width + 16, 14), middle, f"{number + 1}")
         painter.end()
+
+    def _paint_bar(self, painter: QPainter, bar: QRectF, number: int) -> None:
+        """From the bottom: what each source got accepted at that position, in its colour."""
+        parts = self._accepted[number] if number < len(self._accepted) else ()
+        parts = parts or ((MarkKind.ACCEPTED_MODEL, 1),)
+        total = sum(count for _, count in parts)
+        shape = QPainterPath()
+        shape.addRoundedRect(bar, min(4.0, bar.height() / 2), min(4.0, bar.height() / 2))
+        bottom = bar.bottom()
+        for kind, count in parts:
+            part = QRectF(bar.left(), bottom - bar.height() * count / total, bar.width(), bar.height() * count / total)
+            path = QPainterPath()
+            path.addRect(part)
+            painter.fillPath(shape.intersected(path), QColor(self.theme.mark(kind).line))
+            bottom = part.top()
 
 
 class StepsStrip(Chart):
@@ -236,8 +254,10 @@ class StepsStrip(Chart):
         elif kind is MarkKind.BONUS:
             painter.drawRoundedRect(cell.adjusted(0, 0, 0, -7.5), 2, 2)
             painter.drawRoundedRect(cell.adjusted(0, 7.5, 0, 0), 2, 2)
-        elif kind is MarkKind.ACCEPTED_NGRAM:
-            painter.drawRoundedRect(cell.adjusted(0, 2.5, 0, 0), 2, 2)
+        elif kind.looks_up:
+            # Lower than a model's, and cut differently for each source.
+            for part in _CUT[kind]:
+                painter.drawRoundedRect(part.translated(cell.topLeft()), 1.5, 1.5)
         else:
             painter.drawRoundedRect(cell, 2, 2)
 
@@ -275,33 +295,4 @@ class ContextMeter(Chart):
         if share:
             painter.setBrush(QColor(self.theme.danger if share > 0.9 else self.theme.muted))
             painter.drawRoundedRect(QRectF(0, 0, max(track.width() * min(share, 1.0), 6.0), track.height()), 3, 3)
-        painter.end()
-
-
-class LegendMark(Chart):
-    """A word with the very mark it explains: fill and line style."""
-
-    def __init__(self, kind: MarkKind, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._kind = kind
-        self.setAccessibleName(kind.label)
-        self.setToolTip(_EXPLAINED[kind])
-        self.setFixedSize(self.sizeHint())
-
-    def sizeHint(self) -> QSize:
-        metrics = QFontMetrics(ui_font(CAPTION_PIXELS))
-        return QSize(metrics.horizontalAdvance(self._kind.label) + 8, metrics.height() + 6)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        mark = self.theme.mark(self._kind)
-        rect = QRectF(self.rect()).adjusted(0.5, 1, -0.5, -1)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(mark.fill))
-        painter.drawRoundedRect(rect, 3, 3)
-        painter.setFont(ui_font(CAPTION_PIXELS))
-        painter.setPen(QColor(mark.line if self._kind is MarkKind.REJECTED else self.theme.ink))
-        painter.drawText(rect.adjusted(0, -1, 0, -1), Qt.AlignmentFlag.AlignCenter, self._kind.label)
-        paint_underline(painter, rect.adjusted(2, 0, -2, 0), self._kind, mark.line)
         painter.end()

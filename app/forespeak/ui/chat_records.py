@@ -28,7 +28,8 @@ class ReplySettings:
     """What a reply is made with. `random_seed` is settled by now: the seed in `sampling` is the one used."""
 
     sampling: SamplingSettings
-    source: Source | None
+    sources: tuple[Source, ...]
+    """Empty: without speculation."""
     rule: Rule
     draft_length: int | None
     max_tokens: int | None
@@ -41,12 +42,9 @@ class ReplySettings:
         sampling = preferences.sampling
         if preferences.random_seed:
             sampling = replace(sampling, seed=secrets.randbits(32))
-        source = preferences.source if preferences.speculate else None
-        if source is Source.DRAFT_MODEL and preferences.draft is None:
-            source = None
         return cls(
             sampling,
-            source,
+            preferences.drafting if preferences.speculate else (),
             preferences.rule,
             preferences.draft_length,
             preferences.max_tokens,
@@ -60,7 +58,7 @@ class ReplySettings:
         return {
             PLAIN_RATE: plain_rate,
             "sampling": {item.name: getattr(self.sampling, item.name) for item in fields(self.sampling)},
-            "source": None if self.source is None else self.source.value,
+            "sources": [source.value for source in self.sources],
             "rule": self.rule.value,
             "draft_length": self.draft_length,
             "max_tokens": self.max_tokens,
@@ -77,7 +75,7 @@ class ReplySettings:
     def request(self, history: Sequence[ChatMessage]) -> GenerationRequest:
         return GenerationRequest(
             messages=tuple(history),
-            sources=() if self.source is None else (self.source,),
+            sources=self.sources,
             sampling=self.sampling,
             rule=self.rule,
             draft_length=self.draft_length,

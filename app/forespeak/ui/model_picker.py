@@ -22,6 +22,9 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.speculation.trace import Source
+from forespeak.ui.draft_sources import NAMES, chain_words
+from forespeak.ui.source_menu import SourceMenu
+from forespeak.ui.theme import Theme
 
 WIDEST_NAME = 30
 """Of a model's name in a chip, in average characters."""
@@ -114,22 +117,19 @@ class ModelChip(Chip):
     picked = Signal(object)
     """A Path, or None for no model."""
     browseRequested = Signal()
-    lookupPicked = Signal()
 
     def __init__(self, place: Place, choices: Callable[[], Sequence[Choice]], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._place = place
         self._choices = choices
         self._current: Path | None = None
-        self._lookup = False
         self._menu = QMenu(self)
         self._menu.setToolTipsVisible(True)
         self._menu.aboutToShow.connect(self.fill_menu)
         self.setMenu(self._menu)
 
-    def set_current(self, path: Path | None, lookup: bool = False) -> None:
-        """`lookup`: prompt lookup drafts, without a model."""
-        self._current, self._lookup = path, lookup
+    def set_current(self, path: Path | None) -> None:
+        self._current = path
 
     @Slot()
     def fill_menu(self) -> QMenu:
@@ -140,22 +140,18 @@ class ModelChip(Chip):
         for choice in self._choices():
             action = menu.addAction(choice.name)
             action.setCheckable(True)
-            action.setChecked(choice.path == self._current and not self._lookup)
+            action.setChecked(choice.path == self._current)
             action.setToolTip(str(choice.path))
             group.addAction(action)
             action.triggered.connect(_picker(self.picked, choice.path))
         if self._place is Place.DRAFT:
             menu.addSeparator()
-            lookup = menu.addAction(self.tr("Prompt lookup (no model)"))
-            lookup.setCheckable(True)
-            lookup.setChecked(self._lookup)
-            lookup.triggered.connect(self.lookupPicked)
-            none = menu.addAction(self.tr("No draft"))
+            none = menu.addAction(self.tr("No draft model"))
             none.setCheckable(True)
-            none.setChecked(self._current is None and not self._lookup)
+            none.setChecked(self._current is None)
+            none.setToolTip(self.tr("The text itself is looked up for drafts."))
             none.triggered.connect(_picker(self.picked, None))
-            for action in (lookup, none):
-                group.addAction(action)
+            group.addAction(none)
         menu.addSeparator()
         menu.addAction(self.tr("Choose a GGUF file…")).triggered.connect(self.browseRequested)
         return menu
@@ -168,37 +164,23 @@ def _picker(signal: object, path: Path | None) -> Callable[[], None]:
 class SpeculationSwitch(QWidget):
     """On or off for the next message, and what drafts while it is on. Nothing is reloaded."""
 
-    changed = Signal(bool, object)
-    """on, Source"""
+    switched = Signal(bool)
+    sourcesChosen = Signal(object)
+    """tuple of Sources, one at least: speculation is on, with these"""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._source = Source.DRAFT_MODEL
+        self._sources: tuple[Source, ...] = (Source.DRAFT_MODEL,)
+        self._obstacle: str | None = None
         self.switch = QCheckBox()
         self._label = QLabel(self.tr("Speculation"))
         self._label.setObjectName("quietNote")
         self.source_button = QToolButton()
         self.source_button.setObjectName("sourceButton")
-        self.source_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.source_button.setAccessibleName(self.tr("Draft source"))
-        menu = QMenu(self.source_button)
-        group = QActionGroup(menu)
-        self._actions = {}
-        for source, words in (
-            (Source.DRAFT_MODEL, self.tr("Draft model")),
-            (Source.PROMPT_LOOKUP, self.tr("Prompt lookup (no model)")),
-        ):
-            action = menu.addAction(words)
-            action.setCheckable(True)
-            group.addAction(action)
-            action.triggered.connect(self._pick(source))
-            self._actions[source] = action
-        menu.addSeparator()
-        self._off = menu.addAction(self.tr("Off"))
-        self._off.setCheckable(True)
-        group.addAction(self._off)
-        self._off.triggered.connect(lambda: self.switch.setChecked(False))
-        self.source_button.setMenu(menu)
+        self.source_button.setAccessibleName(self.tr("Draft sources"))
+        self.source_button.clicked.connect(self.open_menu)
+        self.menu = SourceMenu(self)
+        self.menu.chosen.connect(self._chosen)
         self.switch.setProperty("switch", True)
         self.switch.setAccessibleName(self.tr("Speculation"))
         self.switch.setToolTip(self.tr("Speculation for the next message. Nothing is reloaded."))
@@ -209,15 +191,17 @@ class SpeculationSwitch(QWidget):
         row.addWidget(self._label)
         row.addWidget(self.source_button)
         row.addWidget(self.switch)
-        self.set_state(True, Source.DRAFT_MODEL)
+        self.set_state(True, self._sources)
 
-    def set_state(self, on: bool, source: Source, problem: str | None = None) -> None:
-        """`problem`: why the draft model cannot draft, in a sentence."""
-        self._source = source
+    def set_theme(self, theme: Theme) -> None:
+        self.menu.set_theme(theme)
+
+    def set_state(self, on: bool, sources: tuple[Source, ...], obstacle: str | None = None) -> None:
+        """`sources` as they are asked. `obstacle`: why the draft model cannot be chosen, in a sentence."""
+        self._sources, self._obstacle = sources, obstacle
         self.switch.blockSignals(True)
         self.switch.setChecked(on)
         self.switch.blockSignals(False)
-        self._actions[Source.DRAFT_MODEL].setToolTip(problem or "")
         self._show()
 
     def set_parts(self, *, label: bool, source: bool) -> None:
@@ -225,24 +209,31 @@ class SpeculationSwitch(QWidget):
         self._label.setVisible(label)
         self.source_button.setVisible(source)
 
-    def _pick(self, source: Source) -> Callable[[], None]:
-        def pick() -> None:
-            self._source = source
-            if self.switch.isChecked():
-                self._toggled(True)
-            else:
-                self.switch.setChecked(True)
+    @Slot()
+    def open_menu(self) -> None:
+        self.menu.open_below(self.source_button)
 
-        return pick
+    @Slot(object)
+    def _chosen(self, sources: tuple[Source, ...]) -> None:
+        if not sources:
+            self.switch.setChecked(False)
+            # Also where it was off before: the menu shows what is so.
+            self._show()
+            return
+        self.set_state(True, sources, self._obstacle)
+        self.sourcesChosen.emit(sources)
 
     @Slot(bool)
     def _toggled(self, on: bool) -> None:
         self._show()
-        self.changed.emit(on, self._source)
+        self.switched.emit(on)
 
     def _show(self) -> None:
         on = self.switch.isChecked()
-        names = {Source.DRAFT_MODEL: self.tr("Draft model"), Source.PROMPT_LOOKUP: self.tr("Prompt lookup")}
-        self.source_button.setText(names[self._source] if on else self.tr("Off"))
-        self._actions[self._source].setChecked(on)
-        self._off.setChecked(not on)
+        count = len(self._sources)
+        words = NAMES[self._sources[0]] if count == 1 else self.tr("Chain of {0}").format(count)
+        self.source_button.setText(words if on else self.tr("Off"))
+        tip = f"{chain_words(self._sources)}." if on else self.tr("The target writes alone.")
+        self.source_button.setToolTip(tip)
+        self.source_button.setAccessibleDescription(tip)
+        self.menu.set_state(on, self._sources, self._obstacle)

@@ -12,12 +12,14 @@ from PySide6.QtWidgets import QFileDialog
 from forespeak.errors import UserFacingError
 from forespeak.speculation.trace import Source, SpeculationState
 from forespeak.ui.chat_controller import ChatController
+from forespeak.ui.draft_sources import in_order
 from forespeak.ui.main_window import MainWindow
 from forespeak.ui.model_picker import Choice, Place
 from forespeak.ui.notices import ModelCard
 from forespeak.ui.pair_controller import PairController, PairState, PairStatus, Starter
 from forespeak.ui.preferences import Preferences
 from forespeak.ui.problem_view import ProblemView
+from forespeak.ui.speculation_panel import is_paused
 
 
 class PairView(QObject):
@@ -46,9 +48,9 @@ class PairView(QObject):
         target.picked.connect(pair.pick_target)
         target.browseRequested.connect(self._browse_target)
         draft.picked.connect(self._draft_picked)
-        draft.lookupPicked.connect(self._lookup_picked)
         draft.browseRequested.connect(self._browse_draft)
-        window.top.speculation.changed.connect(self._speculation_changed)
+        window.top.speculation.switched.connect(self._switched)
+        window.top.speculation.sourcesChosen.connect(self._sources_chosen)
         card.primaryRequested.connect(self._card_primary)
         card.secondaryRequested.connect(self._card_secondary)
         card.detailsRequested.connect(self._card_details)
@@ -69,16 +71,25 @@ class PairView(QObject):
 
     @Slot(object)
     def _draft_picked(self, path: Path | None) -> None:
-        self.preferencesChanged.emit(replace(self._preferences, source=Source.DRAFT_MODEL))
+        if path is not None:
+            self._choose(replace(self._preferences, sources=in_order((*self._preferences.sources, Source.DRAFT_MODEL))))
         self._pair.pick_draft(path)
 
-    @Slot()
-    def _lookup_picked(self) -> None:
-        self.preferencesChanged.emit(replace(self._preferences, source=Source.PROMPT_LOOKUP, speculate=True))
+    @Slot(bool)
+    def _switched(self, on: bool) -> None:
+        self._choose(replace(self._preferences, speculate=on))
 
-    @Slot(bool, object)
-    def _speculation_changed(self, on: bool, source: Source) -> None:
-        self.preferencesChanged.emit(replace(self._preferences, speculate=on, source=source))
+    @Slot(object)
+    def _sources_chosen(self, sources: tuple[Source, ...]) -> None:
+        before = self._preferences
+        if before.draft is None:
+            # The draft model could not be unticked: it is asked again once there is one.
+            sources = in_order((*sources, *(source for source in before.sources if source.uses_model)))
+        self._choose(replace(before, speculate=True, sources=sources))
+
+    def _choose(self, preferences: Preferences) -> None:
+        if preferences != self._preferences:
+            self.preferencesChanged.emit(preferences)
 
     @Slot(object, object)
     def _dropped(self, place: Place, path: Path) -> None:
@@ -116,7 +127,9 @@ class PairView(QObject):
         self.show_context(self._context_used)
         if not self._chats.busy:
             last = self._chats.last_speculation()
-            self._window.panel.set_state(self._speculation_ahead() or (last if last and last.active else None))
+            self._window.panel.set_sources(self._preferences.drafting if self._preferences.speculate else ())
+            told = last if last is not None and (last.active or is_paused(last)) else None
+            self._window.panel.set_state(self._speculation_ahead() or told)
         fit = status.fit
         if fit is not None and not fit.fits:
             self._tell_once(
@@ -140,11 +153,9 @@ class PairView(QObject):
         preferences = self._preferences
         if not preferences.speculate:
             return SpeculationState(False, self.tr("Speculation is switched off."))
-        if preferences.source is Source.DRAFT_MODEL:
-            if preferences.draft is None and preferences.target is not None:
-                return SpeculationState(False, self.tr("No draft is chosen."))
-            if self._pair.status.draft_problem is not None:
-                return SpeculationState(False, self._pair.status.draft_problem)
+        # Sources that look the text up go on without the draft model.
+        if preferences.drafting == (Source.DRAFT_MODEL,) and self._pair.status.draft_problem is not None:
+            return SpeculationState(False, self._pair.status.draft_problem)
         return None
 
     @Slot()

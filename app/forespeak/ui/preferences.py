@@ -13,6 +13,7 @@ from typing import Any
 from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import Source
 from forespeak.speculation.verify import Rule
+from forespeak.ui.draft_sources import in_order
 
 RECENT_MODELS = 8
 LONGEST_DRAFT = 32
@@ -30,10 +31,10 @@ class Appearance(Enum):
 class Preferences:
     """Everything that survives a restart, chats apart.
 
-    `target` None: nothing was chosen yet. `source` is what speculation uses while it is switched on; `speculate` is the
-    switch. `draft_length` None: as many tokens as pay. `random_seed`: every reply gets a new seed and `sampling.seed`
-    is not used. `max_tokens` None: until the context is full. `context_length` None and `threads` None: chosen by the
-    engine.
+    `target` None: nothing was chosen yet. `sources` are what speculation is to use while it is switched on, `drafting`
+    what it can use of them; `speculate` is the switch. `draft_length` None: as many tokens as pay. `random_seed`: every
+    reply gets a new seed and `sampling.seed` is not used. `max_tokens` None: until the context is full.
+    `context_length` None and `threads` None: chosen by the engine.
     """
 
     appearance: Appearance = Appearance.SYSTEM
@@ -42,7 +43,7 @@ class Preferences:
     draft: Path | None = None
     recent: tuple[Path, ...] = ()
     speculate: bool = True
-    source: Source = Source.DRAFT_MODEL
+    sources: tuple[Source, ...] = (Source.DRAFT_MODEL,)
     rule: Rule = Rule.COUPLED
     draft_length: int | None = None
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
@@ -56,6 +57,17 @@ class Preferences:
     panel_open: bool = True
     window_size: tuple[int, int] = (1280, 820)
     last_chat: int | None = None
+
+    @property
+    def drafting(self) -> tuple[Source, ...]:
+        """What drafts while speculation is on, in the order in which it is asked.
+
+        Where that leaves nothing for want of a draft model, prompt lookup stands in: it needs no download.
+        """
+        sources = in_order(self.sources)
+        if self.draft is not None:
+            return sources
+        return tuple(source for source in sources if not source.uses_model) or (Source.PROMPT_LOOKUP,)
 
     def with_recent(self, path: Path) -> Preferences:
         """`path` becomes the newest of the recently used models."""
@@ -75,6 +87,9 @@ class PreferencesFile:
             return Preferences()
         if not isinstance(stored, dict):
             return Preferences()
+        if "sources" not in stored and isinstance(stored.get("source"), str):
+            # Of a time when there was one source only.
+            stored["sources"] = [stored["source"]]
         known: dict[str, Any] = {}
         for name, parse in _PARSERS.items():
             if name in stored:
@@ -144,6 +159,17 @@ def _paths(value: object) -> tuple[Path, ...]:
     return tuple(_path(item) for item in value[:RECENT_MODELS])
 
 
+def _sources(value: object) -> tuple[Source, ...]:
+    """Those that are known: a newer version may have others."""
+    if not isinstance(value, list):
+        raise TypeError
+    names = {source.value for source in Source}
+    sources = in_order(Source(item) for item in value if item in names)
+    if not sources:
+        raise ValueError
+    return sources
+
+
 def _size(value: object) -> tuple[int, int]:
     if not isinstance(value, list) or len(value) != 2:
         raise TypeError
@@ -175,7 +201,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "draft": _optional(_path),
     "recent": _paths,
     "speculate": _flag,
-    "source": Source,
+    "sources": _sources,
     "rule": Rule,
     "draft_length": _optional(_whole(1, LONGEST_DRAFT)),
     "sampling": _sampling,

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QPointF, QRect, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QLayout,
-    QLayoutItem,
     QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
-from forespeak.speculation.trace import GenerationStats, SpeculationState, Step, StepCounter
-from forespeak.ui.charts import Chart, LegendMark, PositionBars, Sparkline, StepsStrip
-from forespeak.ui.theme import LIGHT, MarkKind, Theme
+from forespeak.speculation.trace import GenerationStats, Source, SpeculationState, Step, StepCounter
+from forespeak.ui.charts import Chart, PositionBars, Sparkline, StepsStrip
+from forespeak.ui.draft_sources import short_name
+from forespeak.ui.legend import Legend
+from forespeak.ui.length_bars import LengthBars
+from forespeak.ui.theme import LIGHT, MarkKind, Theme, mark_kind, source_kind
 
 PANEL_WIDTH = 316
 _TALL = 870
@@ -30,78 +32,37 @@ _RATE_SECONDS = 0.25
 
 
 class _StateDot(Chart):
-    """Filled while drafting, hollow while not."""
+    """Filled while drafting, two bars while paused, hollow while off."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self._active = False
+        self._active = self._paused = False
         self.setFixedSize(10, 20)
 
-    def set_active(self, active: bool) -> None:
-        self._active = active
+    def set_state(self, active: bool, paused: bool) -> None:
+        self._active, self._paused = active, paused
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colour = QColor(self.theme.accepted_model.line if self._active else self.theme.control_line)
-        pen = painter.pen()
-        pen.setColor(colour)
-        pen.setWidthF(1.5)
-        painter.setPen(pen)
-        painter.setBrush(colour if self._active else Qt.BrushStyle.NoBrush)
-        painter.drawEllipse(QPointF(5, 10), 3.7, 3.7)
+        if self._paused:
+            for x in (1.5, 6.0):
+                painter.fillRect(QRectF(x, 6, 2.5, 8), QColor(self.theme.muted))
+        else:
+            pen = painter.pen()
+            pen.setColor(colour)
+            pen.setWidthF(1.5)
+            painter.setPen(pen)
+            painter.setBrush(colour if self._active else Qt.BrushStyle.NoBrush)
+            painter.drawEllipse(QPointF(5, 10), 3.7, 3.7)
         painter.end()
 
 
-class _Wrap(QLayout):
-    """Widgets in rows, as many in each as fit."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._items: list[QLayoutItem] = []
-
-    def addItem(self, item: QLayoutItem) -> None:
-        self._items.append(item)
-
-    def count(self) -> int:
-        return len(self._items)
-
-    def itemAt(self, index: int) -> QLayoutItem | None:
-        return self._items[index] if 0 <= index < len(self._items) else None
-
-    def takeAt(self, index: int) -> QLayoutItem | None:
-        return self._items.pop(index) if 0 <= index < len(self._items) else None
-
-    def hasHeightForWidth(self) -> bool:
-        return True
-
-    def heightForWidth(self, width: int) -> int:
-        margins = self.contentsMargins()
-        inside = QRect(0, 0, width - margins.left() - margins.right(), 0)
-        return self._arrange(inside, move=False) + margins.top() + margins.bottom()
-
-    def setGeometry(self, rect: QRect) -> None:
-        super().setGeometry(rect)
-        self._arrange(rect.marginsRemoved(self.contentsMargins()), move=True)
-
-    def sizeHint(self) -> QSize:
-        return QSize(PANEL_WIDTH, self.heightForWidth(PANEL_WIDTH))
-
-    def minimumSize(self) -> QSize:
-        return QSize(60, self.heightForWidth(PANEL_WIDTH))
-
-    def _arrange(self, rect: QRect, *, move: bool) -> int:
-        x, y, tallest = rect.x(), rect.y(), 0
-        for item in self._items:
-            size = item.sizeHint()
-            if x > rect.x() and x + size.width() > rect.right() + 1:
-                x, y, tallest = rect.x(), y + tallest + 6, 0
-            if move:
-                item.setGeometry(QRect(x, y, size.width(), size.height()))
-            x += size.width() + 8
-            tallest = max(tallest, size.height())
-        return y + tallest - rect.y()
+def is_paused(state: SpeculationState) -> bool:
+    """Whether drafting rests because it was found not to pay; else it is off, or cannot be."""
+    return not state.active and (state.costs is not None or state.reason.startswith("Paused"))
 
 
 class SpeculationPanel(QWidget):
@@ -110,6 +71,10 @@ class SpeculationPanel(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._counter = StepCounter()
+        self._kinds: set[MarkKind] = set()
+        self._accepted_at: list[Counter[MarkKind]] = []
+        """By position in the draft, whose tokens were accepted."""
+        self._sources: tuple[Source, ...] = (Source.DRAFT_MODEL,)
         self._theme = LIGHT
         self._seconds = 0.0
         self._point_at = 0.0
@@ -156,6 +121,10 @@ class SpeculationPanel(QWidget):
         words.addWidget(self._reason)
         row.addLayout(words, 1)
         state.addLayout(row)
+        self._lengths_title = QLabel(self.tr("Steps by length of the draft"), inside)
+        self._lengths = LengthBars(inside)
+        state.addWidget(self._lengths_title)
+        state.addWidget(self._lengths)
 
         speed = self._card(column, self.tr("TOKENS PER SECOND"))
         row = QHBoxLayout()
@@ -199,16 +168,14 @@ class SpeculationPanel(QWidget):
             grid.addWidget(value, number, 1, Qt.AlignmentFlag.AlignRight)
         grid.setColumnStretch(0, 1)
         counts.addLayout(grid)
+        self._by_source = QLabel(inside)
+        self._by_source.setWordWrap(True)
+        self._by_source.setAccessibleName(self.tr("Accepted by source"))
+        counts.addWidget(self._by_source)
 
         column.addStretch(1)
-        legend = QWidget(self)
-        legend.setAccessibleName(self.tr("Legend: what the marks under the text mean"))
-        wrap = _Wrap(legend)
-        wrap.setContentsMargins(16, 8, 16, 12)
-        self._legend = [LegendMark(kind, legend) for kind in MarkKind]
-        for mark in self._legend:
-            wrap.addWidget(mark)
-        outer.addWidget(legend)
+        self._legend = Legend(self)
+        outer.addWidget(self._legend)
         self.set_theme(LIGHT)
         self.reset()
 
@@ -238,13 +205,20 @@ class SpeculationPanel(QWidget):
         muted = f"color: {theme.muted}; font-size: 12px;"
         for label in self._headings:
             label.setStyleSheet(f"{muted} font-weight: 600;")
-        for label in (self._reason, self._baseline, self._first_token, *self._names):
+        for label in (
+            self._reason,
+            self._baseline,
+            self._first_token,
+            self._lengths_title,
+            self._by_source,
+            *self._names,
+        ):
             label.setStyleSheet(f"color: {theme.muted}; font-size: 13px;")
         for label in self._values.values():
             label.setStyleSheet(f"color: {theme.ink}; font-size: 13px;")
         self._state.setStyleSheet(f"color: {theme.ink}; font-weight: 600;")
         self._colour_rate()
-        for chart in (self._dot, self._sparkline, self._bars, self._strip, *self._legend):
+        for chart in (self._dot, self._sparkline, self._bars, self._lengths, self._strip, self._legend):
             chart.set_theme(theme)
 
     def _colour_rate(self) -> None:
@@ -262,11 +236,16 @@ class SpeculationPanel(QWidget):
     def reset(self) -> None:
         """Before a generation: nothing is known yet. The baseline stays."""
         self._counter = StepCounter()
+        self._kinds.clear()
+        self._accepted_at.clear()
         self._seconds = self._point_at = 0.0
         self._tokens_at_point = 0
         self._sparkline.reset()
         self._strip.reset()
         self._bars.set_rates(())
+        self._show_lengths({})
+        self._by_source.hide()
+        self._show_legend()
         self._show_rate(0.0)
         self._first_token.setText(self.tr("No reply yet."))
         for value in self._values.values():
@@ -275,13 +254,16 @@ class SpeculationPanel(QWidget):
 
     def set_state(self, state: SpeculationState | None) -> None:
         """What drafting does and why; None: nothing is known."""
-        self._dot.set_active(state is not None and state.active)
+        paused = state is not None and is_paused(state)
+        self._dot.set_state(state is not None and state.active, paused)
         if state is None:
             self._state.setText(self.tr("Ready"))
             self._reason.setText(self.tr("What is drafted and what it buys appears here."))
             return
-        if not state.active:
-            headline = self.tr("Off for now")
+        if paused:
+            headline = self.tr("Paused")
+        elif not state.active:
+            headline = self.tr("Off")
         elif state.draft_length == 1:
             headline = self.tr("Drafting 1 token at a time")
         elif state.draft_length:
@@ -289,12 +271,29 @@ class SpeculationPanel(QWidget):
         else:
             headline = self.tr("Drafting")
         self._state.setText(headline)
-        self._reason.setText(state.reason)
+        # The headline has said so already.
+        reason = state.reason.removeprefix("Paused: ")
+        self._reason.setText(reason[:1].upper() + reason[1:])
+
+    def set_sources(self, sources: tuple[Source, ...]) -> None:
+        """What drafts for the next reply: the legend has them while there is nothing to explain yet."""
+        if sources != self._sources:
+            self._sources = sources
+            self._show_legend()
+
+    def _show_legend(self) -> None:
+        accepted = {kind for kind in self._kinds if kind.source is not None}
+        expected = {source_kind(source) for source in self._sources or (Source.DRAFT_MODEL,)}
+        self._legend.set_kinds((accepted or expected) | {MarkKind.CORRECTED, MarkKind.BONUS, MarkKind.REJECTED})
 
     def add_steps(self, steps: Sequence[Step], seconds_since_first_token: float) -> None:
         """Steps that arrived by then, in order."""
+        known = len(self._kinds)
         for step in steps:
             self._counter.add(step)
+            self._count_kinds(step)
+        if len(self._kinds) > known:
+            self._show_legend()
         self._strip.add(steps)
         self._seconds = seconds_since_first_token
         elapsed = self._seconds - self._point_at
@@ -303,6 +302,16 @@ class SpeculationPanel(QWidget):
             self._sparkline.add(rate)
             self._point_at, self._tokens_at_point = self._seconds, self._counter.generated
             self._show_counts(self._summary())
+
+    def _count_kinds(self, step: Step) -> None:
+        for place, token in enumerate(step.emitted):
+            kind = mark_kind(token.origin, token.source)
+            if kind is None or kind.source is None:
+                break
+            if place == len(self._accepted_at):
+                self._accepted_at.append(Counter())
+            self._accepted_at[place][kind] += 1
+            self._kinds.add(kind)
 
     def _summary(self) -> GenerationStats:
         return self._counter.summary(
@@ -325,7 +334,14 @@ class SpeculationPanel(QWidget):
 
     def _show_counts(self, stats: GenerationStats) -> None:
         tested = stats.accepted_draft_tokens_count + stats.rejected_draft_tokens_count
-        self._bars.set_rates(stats.acceptance_rate_per_position)
+        self._bars.set_rates(stats.acceptance_rate_per_position, self._accepted_at)
+        self._show_lengths(self._counter.lengths)
+        accepted = self._counter.accepted_from
+        if len(accepted) > 1:
+            self._by_source.setText(
+                " · ".join(f"{short_name(source)} {accepted[source]:,}" for source in Source if source in accepted)
+            )
+        self._by_source.setVisible(len(accepted) > 1)
         rate, length = stats.acceptance_rate, stats.mean_acceptance_length
         for key, text in (
             ("rate", "–" if rate is None else f"{rate * 100:.0f} %"),
@@ -339,6 +355,12 @@ class SpeculationPanel(QWidget):
             self._values[key].setText(text)
         for name, value in zip(self._names, self._values.values(), strict=True):
             value.setAccessibleName(f"{name.text()}: {value.text()}")
+
+    def _show_lengths(self, lengths: Mapping[int, int]) -> None:
+        self._lengths.set_lengths(lengths)
+        drafted = any(lengths)
+        self._lengths_title.setVisible(drafted)
+        self._lengths.setVisible(drafted)
 
     def set_plain_baseline(self, tokens_per_second: float | None) -> None:
         """The speed without speculation on this machine, if it has been measured."""

@@ -60,9 +60,19 @@ def char_format(run: StyleRun, theme: Theme) -> QTextCharFormat:
     return text
 
 
+_LOWER_LINES = {
+    MarkKind.ACCEPTED_SIMPLE: [6.0, 2.0],
+    MarkKind.ACCEPTED_MAP_K: [3.0, 2.0],
+    MarkKind.ACCEPTED_MAP_K4V: [1.0, 1.0],
+    MarkKind.ACCEPTED_MOD: [6.0, 2.0, 1.0, 2.0],
+    MarkKind.ACCEPTED_CACHE: [1.0, 3.0],
+}
+"""Dashes and gaps of the second line, in pixels. That of prompt lookup is solid."""
+
+
 @cache
 def _pen(kind: MarkKind, colour: str) -> QPen:
-    pen = QPen(QColor(colour), 1.4 if kind is MarkKind.REJECTED else 2.0)
+    pen = QPen(QColor(colour), 1.0 if kind.looks_up else 1.4 if kind is MarkKind.REJECTED else 2.0)
     if kind.pen_style is Qt.PenStyle.DotLine:
         pen.setDashPattern([0.05, 1.75])
         pen.setCapStyle(Qt.PenCapStyle.RoundCap)
@@ -70,6 +80,8 @@ def _pen(kind: MarkKind, colour: str) -> QPen:
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
         if kind.pen_style is Qt.PenStyle.DashLine:
             pen.setDashPattern([2.5, 1.5])
+        elif kind in _LOWER_LINES:
+            pen.setDashPattern(_LOWER_LINES[kind])
     return pen
 
 
@@ -80,11 +92,22 @@ def colour_of(name: str) -> QColor:
 
 
 def paint_underline(painter: QPainter, rect: QRectF, kind: MarkKind, colour: str) -> None:
-    """The line at the bottom of a mark: solid, dotted or dashed by kind; through the middle for a rejected one."""
+    """The line at the bottom of a mark: solid, dotted or dashed by kind; through the middle for a rejected one.
+
+    Two thin lines where the text was looked up: the upper one solid, the lower one with a rhythm for each source.
+    """
     left, right, y = rect.left(), rect.right(), rect.bottom() - 1
     style = kind.pen_style
     if kind is MarkKind.REJECTED:
         y = rect.center().y() + 1
+    elif kind.looks_up:
+        # Whole pixels: a thin line between two of them would be a blur.
+        low, wide = round(rect.bottom()) - 1.0, right - left - 1
+        painter.fillRect(QRectF(left + 0.5, low - 2, wide, 1), colour_of(colour))
+        if kind not in _LOWER_LINES:
+            painter.fillRect(QRectF(left + 0.5, low, wide, 1), colour_of(colour))
+            return
+        left, right, y = left + 0.5, right - 0.5, low + 0.5
     elif style is Qt.PenStyle.SolidLine:
         # By far the most frequent one, and a filled rectangle is much cheaper than a stroke.
         painter.fillRect(QRectF(left + 0.5, y - 1, right - left - 1, 2), colour_of(colour))

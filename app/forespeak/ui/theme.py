@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QPalette, QTe
 
 from forespeak.resource_files import resource_path
 from forespeak.speculation.trace import Origin, Source
+from forespeak.ui.draft_sources import short_name
 
 TEXT_PIXELS = 14
 REPLY_PIXELS = 15
@@ -42,10 +43,15 @@ class MarkStyle(Enum):
 
 
 class MarkKind(Enum):
-    """What a mark says. A plain token of the target has none."""
+    """What a mark says. A plain token of the target has none; an accepted one has that of its draft source."""
 
     ACCEPTED_MODEL = "accepted_model"
-    ACCEPTED_NGRAM = "accepted_ngram"
+    ACCEPTED_LOOKUP = "accepted_lookup"
+    ACCEPTED_SIMPLE = "accepted_simple"
+    ACCEPTED_MAP_K = "accepted_map_k"
+    ACCEPTED_MAP_K4V = "accepted_map_k4v"
+    ACCEPTED_MOD = "accepted_mod"
+    ACCEPTED_CACHE = "accepted_cache"
     CORRECTED = "corrected"
     BONUS = "bonus"
     REJECTED = "rejected"
@@ -60,23 +66,43 @@ class MarkKind(Enum):
         return Qt.PenStyle.SolidLine
 
     @property
+    def source(self) -> Source | None:
+        """Of an accepted token."""
+        return _SOURCE_OF.get(self)
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether it was accepted from a source that looks the text up: two lines, in place of a model's one."""
+        source = self.source
+        return source is not None and not source.uses_model
+
+    @property
     def label(self) -> str:
-        return _LABELS[self]
+        source = self.source
+        return self.value if source is None else short_name(source)
 
 
-_LABELS = {
-    MarkKind.ACCEPTED_MODEL: "draft model",
-    MarkKind.ACCEPTED_NGRAM: "n-gram",
-    MarkKind.CORRECTED: "corrected",
-    MarkKind.BONUS: "bonus",
-    MarkKind.REJECTED: "rejected",
+_KIND_OF = {
+    Source.DRAFT_MODEL: MarkKind.ACCEPTED_MODEL,
+    Source.PROMPT_LOOKUP: MarkKind.ACCEPTED_LOOKUP,
+    Source.NGRAM_SIMPLE: MarkKind.ACCEPTED_SIMPLE,
+    Source.NGRAM_MAP_K: MarkKind.ACCEPTED_MAP_K,
+    Source.NGRAM_MAP_K4V: MarkKind.ACCEPTED_MAP_K4V,
+    Source.NGRAM_MOD: MarkKind.ACCEPTED_MOD,
+    Source.NGRAM_CACHE: MarkKind.ACCEPTED_CACHE,
 }
+_SOURCE_OF = {kind: source for source, kind in _KIND_OF.items()}
+
+
+def source_kind(source: Source) -> MarkKind:
+    """The mark of what a source gets accepted."""
+    return _KIND_OF[source]
 
 
 def mark_kind(origin: Origin, source: Source | None) -> MarkKind | None:
     """The mark of an emitted token; None where there is nothing to say, or nothing certain."""
     if origin is Origin.ACCEPTED and source is not None:
-        return MarkKind.ACCEPTED_MODEL if source.uses_model else MarkKind.ACCEPTED_NGRAM
+        return _KIND_OF[source]
     if origin is Origin.CORRECTED:
         return MarkKind.CORRECTED
     if origin is Origin.BONUS:
@@ -113,7 +139,12 @@ class Theme:
     success: str
     danger: str
     accepted_model: Mark
-    accepted_ngram: Mark
+    accepted_lookup: Mark
+    accepted_simple: Mark
+    accepted_map_k: Mark
+    accepted_map_k4v: Mark
+    accepted_mod: Mark
+    accepted_cache: Mark
     corrected: Mark
     bonus: Mark
     rejected: Mark

@@ -8,9 +8,10 @@ from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from forespeak.speculation.trace import Alternative, Origin, Step
+from forespeak.speculation.trace import Alternative, Origin, Source, Step
+from forespeak.ui.draft_sources import short_name
 from forespeak.ui.provenance import TokenRef
-from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, Theme, ui_font
+from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, Theme, source_kind, ui_font
 
 _WIDTH = 312
 _MARGIN = 14
@@ -53,13 +54,19 @@ def story(ref: TokenRef, theme: Theme) -> str:
         look = f"color:{mark.line};background-color:{mark.fill};text-decoration:line-through"
         return f'<span style="{look}">&nbsp;{html.escape(visible_text(text))}&nbsp;</span>'
 
+    def named(source: Source) -> str:
+        """In the colour that its tokens wear."""
+        fill = theme.mark(source_kind(source)).fill
+        return f'<span style="background-color:{fill}">{html.escape(short_name(source))}</span>'
+
     match token.origin:
         case Origin.ACCEPTED:
             if token.source is None:
                 return "Accepted from a draft."
+            name = named(token.source)
             if token.source.uses_model:
-                return "Accepted from the draft model."
-            return f"Accepted from {html.escape(token.source.label)}: it stood in the text before."
+                return f"Accepted from the {name}."
+            return f"Accepted from {name}: it has followed the same words before."
         case Origin.CORRECTED:
             if step.rejected:
                 return f"The draft proposed {struck(step.rejected[0].text)}; the target chose {bold(token.text)}."
@@ -87,7 +94,7 @@ def facts(ref: TokenRef) -> str:
         if rejected.draft_probability is not None:
             parts.append(f"draft's q of its own guess {rejected.draft_probability:.2f}")
     if step.source is not None:
-        parts.append(step.source.label)
+        parts.append(short_name(step.source))
     parts.append(_times(step))
     return " · ".join(part for part in parts if part)
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
 from forespeak.models.sizes import size_words
-from forespeak.speculation.trace import Source
+from forespeak.ui.draft_sources import NAMES, chain_words, short_name, what_it_does
 from forespeak.ui.icons import icon
 from forespeak.ui.model_picker import Chip, Choice, ModelChip, Place, SpeculationSwitch, Tone
 from forespeak.ui.pair_controller import PairState, PairStatus
@@ -82,6 +82,7 @@ class TopBar(QFrame):
         self.sidebar_button.setIcon(icon("chat", theme.muted))
         self.panel_button.setIcon(icon("panel", theme.muted))
         self.more_button.setIcon(icon("more", theme.muted))
+        self.speculation.set_theme(theme)
 
     def set_menu(self, menu: QMenu) -> None:
         self.more_button.setMenu(menu)
@@ -106,22 +107,24 @@ class TopBar(QFrame):
     def show_pair(self, status: PairStatus, preferences: Preferences, name: Callable[[Path | None], str]) -> None:
         """What is chosen, how far it is, and whether the two fit."""
         target, draft = preferences.target, preferences.draft
-        lookup = preferences.source is Source.PROMPT_LOOKUP
         self.target.set_current(target)
         self.target.set_words(*self._target_words(status, name(target) if target else ""), tooltip=str(target or ""))
-        self.draft.set_current(draft, lookup)
-        if lookup:
-            self.draft.set_words(
-                self.tr("Draft · no model"),
-                self.tr("Prompt lookup"),
-                self.tr("Guesses what follows from the text of the chat."),
-            )
-        elif draft is None:
-            self.draft.set_words(self.tr("Draft"), self.tr("None"), self.tr("Choose what drafts for the target."))
+        sources = preferences.drafting
+        self.draft.set_current(draft if sources[-1].uses_model else None)
+        if draft is None or not sources[-1].uses_model:
+            value = NAMES[sources[0]] if len(sources) == 1 else self.tr("{0} text sources").format(len(sources))
+            tip = what_it_does(sources[0]) if len(sources) == 1 else f"{chain_words(sources)}."
+            self.draft.set_words(self.tr("Draft · no model"), value, tip)
         else:
             caption, tone, why = self._draft_words(status)
+            lookups = sources[:-1]
+            if lookups and tone is not Tone.PROBLEM:
+                first = short_name(lookups[0]) if len(lookups) == 1 else self.tr("{0} others").format(len(lookups))
+                caption = self.tr("Draft · after {first}").format(first=first)
+                why = "\n".join(part for part in (f"{chain_words(sources)}.", why) if part)
             self.draft.set_words(caption, name(draft), "\n".join(part for part in (why, str(draft)) if part), tone)
-        self.speculation.set_state(preferences.speculate, preferences.source, status.draft_problem)
+        obstacle = self.tr("Choose a draft model first, beside the target.") if draft is None else None
+        self.speculation.set_state(preferences.speculate, sources, obstacle)
 
     def _target_words(self, status: PairStatus, name: str) -> tuple[str, str]:
         match status.state:
