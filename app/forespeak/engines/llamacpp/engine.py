@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -24,16 +25,27 @@ from forespeak.engines.engine import (
 )
 from forespeak.engines.llamacpp import bindings
 from forespeak.engines.llamacpp.chat_template import ChatTemplate, RenderedPrompt
-from forespeak.engines.llamacpp.loading import ProgressListener, convert_to_f32, load_model, summary, uses_gpu
+from forespeak.engines.llamacpp.loading import (
+    ENGINE,
+    ProgressListener,
+    beside,
+    conditions_of,
+    convert_to_f32,
+    load_model,
+    summary,
+    uses_gpu,
+)
 from forespeak.engines.llamacpp.model import LlamaModel
 from forespeak.engines.llamacpp.threads import ThreadGovernor, usable_cores
+from forespeak.engines.pair_costs import PairCosts
+from forespeak.engines.pair_knowledge import PairMemory
 from forespeak.engines.thinking import thought_marks, thoughts_behind
 from forespeak.errors import UserFacingError
 from forespeak.speculation.constraint import Constraint, NoTokenLeftError
 from forespeak.speculation.decode import DecodeSettings, Event, Finished, generate
 from forespeak.speculation.draft import DraftSource
 from forespeak.speculation.language_model import EvaluationError
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.sampling import Sampler
 from forespeak.speculation.trace import Step
 
 if TYPE_CHECKING:
@@ -60,7 +72,7 @@ class _Reply:
 class LlamaEngine:
     """Loads a target and a draft and generates with them. Blocking; one call at a time."""
 
-    def __init__(self, pair_check: PairCheck) -> None:
+    def __init__(self, pair_check: PairCheck, memory: PairMemory | None = None) -> None:
         self._pair_check = pair_check
         self._request: LoadRequest | None = None
         self._target: LlamaModel | None = None
@@ -68,13 +80,15 @@ class LlamaEngine:
         self._draft_problem: str | None = None
         self._template: ChatTemplate | None = None
         self._drafting = Drafting()
+        self._costs = PairCosts(self._drafting, memory)
         self._last_reply: _Reply | None = None
         self._grammars: GrammarCompiler | None = None
         self._thread_count: Callable[[], int] = usable_cores
 
     def load(self, request: LoadRequest, progress: ProgressListener, cancelled: Callable[[], bool]) -> Loaded | None:
         """Load a pair in place of the former one; a target that stays the same stays loaded. None if cancelled."""
-        if self._request is None or replace(request, draft=self._request.draft) != self._request:
+        target_is_new = self._request is None or replace(request, draft=self._request.draft) != self._request
+        if target_is_new:
             self.close()
             fixed = request.threads
             self._thread_count = ThreadGovernor(usable_cores()).count if fixed is None else lambda: fixed
@@ -86,10 +100,12 @@ class LlamaEngine:
             self._template = ChatTemplate(
                 self._target.native.chat_template, vocabulary.text(vocabulary.bos), vocabulary.text(vocabulary.eos)
             )
-            self._drafting.measure_target(self._target)
         assert self._target is not None
         if self._request is None or self._request.draft != request.draft or self._draft is None:
+            self._costs.close()
             self._load_draft(request, self._target, progress, cancelled)
+            conditions = conditions_of(request, self._target, self._draft is not None)
+            self._costs.settle(conditions, self._target, self._draft, target_is_new=target_is_new)
         self._request = request
         if cancelled():
             self.close()
@@ -127,10 +143,7 @@ class LlamaEngine:
             target,
             source,
             prompt,
-            Sampler(
-                _without_suppressed(request.sampling, target.vocabulary.suppressed),
-                self._constraint(request, rendered.text, target.vocabulary),
-            ),
+            replace(self.sampler(request), constraint=self._constraint(request, rendered.text, target.vocabulary)),
             self._drafting.controller(request),
             DecodeSettings(
                 rule=request.rule,
@@ -165,6 +178,58 @@ class LlamaEngine:
             while reply_tokens and target.vocabulary.ends_generation(reply_tokens[-1]):
                 reply_tokens.pop()
             self._last_reply = _Reply(rendered.text + reply_text, reply_tokens)
+            if request.start is not Start.FRESH:
+                self._costs.keep(soon=True)
+
+    # What a parity check asks
+
+    @property
+    def loaded_request(self) -> LoadRequest | None:
+        return self._request
+
+    @contextmanager
+    def bench(self, context_length: int) -> Iterator[LlamaEngine]:
+        """The same weights with short caches of their own, in the reproducible setting; what is loaded stays as it is.
+
+        Raises UserFacingError.
+        """
+        if self._request is None or self._target is None:
+            raise UserFacingError("No model is loaded.", "", "Choose a target model first.")
+        twin = LlamaEngine(self._pair_check)
+        request = replace(self._request, reproducible=True, context_length=context_length)
+        twin._thread_count, twin._template, twin._draft_problem = (
+            self._thread_count,
+            self._template,
+            self._draft_problem,
+        )
+        try:
+            twin._target = beside(self._target, request)
+            twin._draft = None if self._draft is None else beside(self._draft, request)
+            conditions = conditions_of(request, twin._target, twin._draft is not None)
+            twin._costs.settle(conditions, twin._target, twin._draft)
+            twin._request = request
+            yield twin
+        finally:
+            twin.close()
+
+    @property
+    def engine(self) -> str:
+        return ENGINE
+
+    @property
+    def target(self) -> LlamaModel:
+        assert self._target is not None
+        return self._target
+
+    def prompt(self, request: GenerationRequest) -> list[int]:
+        assert self._template is not None
+        return self._tokens_of(self._template.render(request.messages), self.target)
+
+    def sampler(self, request: GenerationRequest) -> Sampler:
+        """The request's sampling, without the tokens that the model's file says must never be written."""
+        banned = tuple((token, -math.inf) for token in self.target.vocabulary.suppressed)
+        sampling = request.sampling
+        return Sampler(replace(sampling, logit_bias=(*sampling.logit_bias, *banned)) if banned else sampling)
 
     def convert(
         self, request: ConversionRequest, progress: ProgressListener, cancelled: Callable[[], bool]
@@ -181,6 +246,7 @@ class LlamaEngine:
         self._last_reply = None
 
     def close(self) -> None:
+        self._costs.close()
         for model in (self._draft, self._target):
             if model is not None:
                 model.close()
@@ -203,8 +269,6 @@ class LlamaEngine:
             self._draft_problem = self._pair_check(request.target, request.draft)
             if self._draft_problem is None:
                 self._draft = load_model(request, request.draft, 0.8, 0.2, progress, cancelled, self._thread_count)
-            if self._draft is not None:
-                self._drafting.measure_draft(self._draft)
         except UserFacingError as error:
             self._draft_problem = str(error)
 
@@ -253,13 +317,6 @@ class LlamaEngine:
         if vocabulary.adds_bos and tokens[:1] != [vocabulary.bos]:
             tokens.insert(0, vocabulary.bos)
         return tokens
-
-
-def _without_suppressed(sampling: SamplingSettings, suppressed: tuple[int, ...]) -> SamplingSettings:
-    """The settings with the tokens banned that the model's file says must never be written."""
-    if not suppressed:
-        return sampling
-    return replace(sampling, logit_bias=(*sampling.logit_bias, *((token, -math.inf) for token in suppressed)))
 
 
 def _with_memory(event: Finished) -> Finished:

@@ -18,10 +18,13 @@ from forespeak.engines.engine import (
 from forespeak.engines.llamacpp import bindings
 from forespeak.engines.llamacpp.model import LlamaModel
 from forespeak.engines.llamacpp.threads import usable_cores
+from forespeak.engines.pair_knowledge import PairConditions
 from forespeak.errors import UserFacingError
 
 _CPU_BATCH, _GPU_BATCH = 128, 512
 """Tokens of one evaluation of a prompt. A stop waits for one of these; larger ones gain little on a CPU."""
+
+ENGINE = f"llama.cpp {bindings.version()}"
 
 ProgressListener = Callable[[Progress], None]
 
@@ -79,6 +82,33 @@ def make_context(native: bindings.NativeModel, request: LoadRequest, threads: in
         threads=threads,
         reproducible=request.reproducible,
         on_cpu=not on_gpu,
+    )
+
+
+def beside(model: LlamaModel, request: LoadRequest) -> LlamaModel:
+    """The same weights with another context, to be closed first. Raises UserFacingError."""
+    try:
+        context = make_context(model.native, request, model.thread_count())
+    except bindings.NativeError as error:
+        raise UserFacingError(
+            "There is not enough memory beside the loaded models.",
+            f"llama.cpp says: {error}.",
+            "Load the models with a shorter context, then try again.",
+        ) from error
+    return LlamaModel(model.native, context, MAX_DRAFT_LENGTH + 1, model.thread_count, owns_weights=False)
+
+
+def conditions_of(request: LoadRequest, target: LlamaModel, with_draft: bool) -> PairConditions:
+    """What the costs of a loaded pair depend on."""
+    return PairConditions(
+        target=request.target,
+        draft=request.draft if with_draft else None,
+        engine=ENGINE,
+        devices=tuple(device.description for device in bindings.devices()),
+        threads=usable_cores() if request.threads is None else request.threads,
+        gpu_layers=request.gpu_layers,
+        reproducible=request.reproducible,
+        context_length=target.context_length,
     )
 
 

@@ -9,17 +9,24 @@ from forespeak.speculation.language_model import EvaluationError, Logits
 
 
 class LlamaModel:
-    """One model with one context. Owns both.
+    """One model with one context. Owns both, or with `owns_weights` False the context alone.
 
     Checks everything that would make llama.cpp abort the process, and knows at any time which tokens the cache holds.
     `thread_count` is asked before every evaluation.
     """
 
     def __init__(
-        self, native: NativeModel, context: NativeContext, output_limit: int, thread_count: Callable[[], int]
+        self,
+        native: NativeModel,
+        context: NativeContext,
+        output_limit: int,
+        thread_count: Callable[[], int],
+        *,
+        owns_weights: bool = True,
     ) -> None:
         self.native = native
-        self._thread_count = thread_count
+        self.thread_count = thread_count
+        self._owns_weights = owns_weights
         self._context = context
         self._output_limit = output_limit
         self._tokens: list[int] = []
@@ -52,7 +59,7 @@ class LlamaModel:
             raise ValueError(f"{outputs} rows of scores for {count} tokens")
         if not 0 <= min(tokens) <= max(tokens) < self.vocabulary.size:
             raise ValueError("a token id lies outside of the vocabulary")
-        self._context.use_threads(self._thread_count())
+        self._context.use_threads(self.thread_count())
         try:
             logits = self._context.decode(tokens, len(self._tokens), outputs)
         except NativeError as error:
@@ -68,7 +75,8 @@ class LlamaModel:
 
     def close(self) -> None:
         self._context.close()
-        self.native.close()
+        if self._owns_weights:
+            self.native.close()
 
     def _forget_from(self, length: int) -> None:
         if self._context.remove_from(length):
