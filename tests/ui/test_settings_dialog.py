@@ -52,13 +52,13 @@ def test_every_control_changes_its_own_setting(dialog: SettingsDialog) -> None:
     start = dialog.preferences
     dialog.system_prompt.setPlainText("Be brief.")
     dialog.max_tokens.setValue(64)
-    dialog._numbers["temperature"].setValue(0)
-    dialog._numbers["top_k"].setValue(5)
+    dialog.sampling.numbers["temperature"].setValue(0)
+    dialog.sampling.numbers["top_k"].setValue(5)
     dialog.rejection.click()
-    dialog.random_seed.click()
-    dialog.seed.clear()
-    QTest.keyClicks(dialog.seed, "12345678901234567890")
-    QTest.keyClick(dialog.seed, Qt.Key.Key_Tab)
+    dialog.sampling.random_seed.click()
+    dialog.sampling.seed.clear()
+    QTest.keyClicks(dialog.sampling.seed, "12345678901234567890")
+    QTest.keyClick(dialog.sampling.seed, Qt.Key.Key_Tab)
     dialog.reproducible.click()
     dialog.appearance.setCurrentIndex(2)
     dialog.marks.setCurrentIndex(0)
@@ -76,10 +76,10 @@ def test_every_control_changes_its_own_setting(dialog: SettingsDialog) -> None:
 
 
 def test_a_seed_that_is_no_number_is_not_taken(dialog: SettingsDialog) -> None:
-    dialog.random_seed.click()
+    dialog.sampling.random_seed.click()
     for text in ("abc", "-1", str(2**64)):
-        dialog.seed.setText(text)
-        dialog.seed.editingFinished.emit()
+        dialog.sampling.seed.setText(text)
+        dialog.sampling.seed.editingFinished.emit()
         assert dialog.preferences.sampling.seed == 0
 
 

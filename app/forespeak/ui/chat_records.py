@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from forespeak.chats.records import JsonValue, Message, MessageState
 from forespeak.engines.engine import ChatMessage, GenerationRequest, Role
@@ -14,6 +14,7 @@ from forespeak.speculation.verify import Rule
 from forespeak.ui.conversation import MessageItem
 from forespeak.ui.live_reply import LiveReply
 from forespeak.ui.preferences import Preferences
+from forespeak.ui.sampling_record import sampling_record
 
 Steps = tuple[Step, ...] | Callable[[], tuple[Step, ...]]
 """A reply's steps, or what reads them when they are about to be seen."""
@@ -36,6 +37,9 @@ class ReplySettings:
     target: str
     draft: str | None
     reproducible: bool
+    json_schema: str | None = None
+    grammar: str | None = None
+    """At most one of the two."""
 
     @classmethod
     def of(cls, preferences: Preferences) -> ReplySettings:
@@ -51,13 +55,17 @@ class ReplySettings:
             "" if preferences.target is None else preferences.target.name,
             None if preferences.draft is None else preferences.draft.name,
             preferences.reproducible,
+            preferences.output.json_schema,
+            preferences.output.bound_grammar,
         )
 
     def record(self, plain_rate: float | None) -> dict[str, JsonValue]:
         """For the store, so that a reply can be made again. `plain_rate`: what its speed may be compared with."""
         return {
             PLAIN_RATE: plain_rate,
-            "sampling": {item.name: getattr(self.sampling, item.name) for item in fields(self.sampling)},
+            "sampling": sampling_record(self.sampling),
+            "json_schema": self.json_schema,
+            "grammar": self.grammar,
             "sources": [source.value for source in self.sources],
             "rule": self.rule.value,
             "draft_length": self.draft_length,
@@ -81,6 +89,8 @@ class ReplySettings:
             draft_length=self.draft_length,
             max_tokens=self.max_tokens,
             alternatives=ALTERNATIVES,
+            json_schema=self.json_schema,
+            grammar=self.grammar,
         )
 
 

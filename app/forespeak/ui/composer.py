@@ -16,6 +16,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from forespeak.ui.output_chip import OutputChip
+
 LONGEST_LINES = 8
 WHOLE_WIDTH = 560
 """Below this the row under the box keeps to what is needed, in pixels."""
@@ -201,6 +203,7 @@ class Composer(QFrame):
         self.settings_button.setObjectName("quietButton")
         self.settings_button.setAccessibleName(self.tr("Sampling settings"))
         self.settings_button.setToolTip(self.tr("Sampling and speculation settings"))
+        self.chip = OutputChip()
         self.context = ContextMeter()
         self.note = QLabel()
         self.note.setObjectName("composerNote")
@@ -212,6 +215,7 @@ class Composer(QFrame):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(12)
         row.addWidget(self.settings_button)
+        row.addWidget(self.chip)
         row.addWidget(self.context)
         row.addWidget(self.note, 1)
         row.addWidget(self.button)

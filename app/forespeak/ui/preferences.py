@@ -14,6 +14,8 @@ from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import Source
 from forespeak.speculation.verify import Rule
 from forespeak.ui.draft_sources import in_order
+from forespeak.ui.sampling_record import sampling_from, sampling_record
+from forespeak.ui.structured_output import StructuredOutput
 
 RECENT_MODELS = 8
 LONGEST_DRAFT = 32
@@ -48,6 +50,7 @@ class Preferences:
     draft_length: int | None = None
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
     random_seed: bool = True
+    output: StructuredOutput = field(default_factory=StructuredOutput)
     max_tokens: int | None = None
     system_prompt: str = ""
     context_length: int | None = None
@@ -117,7 +120,9 @@ def _plain(value: object) -> object:
         case tuple():
             return [_plain(item) for item in value]
         case SamplingSettings():
-            return {item.name: getattr(value, item.name) for item in fields(value)}
+            return sampling_record(value)
+        case StructuredOutput():
+            return value.plain()
         case _:
             return value
 
@@ -177,23 +182,6 @@ def _size(value: object) -> tuple[int, int]:
     return width, height
 
 
-def _sampling(value: object) -> SamplingSettings:
-    """Each setting by itself: one value out of range must not reset the others."""
-    if not isinstance(value, dict):
-        raise TypeError
-    settings = SamplingSettings()
-    for item in fields(SamplingSettings):
-        stored = value.get(item.name)
-        if isinstance(stored, bool) or not isinstance(stored, int | float):
-            continue
-        try:
-            wanted = type(getattr(settings, item.name))(stored)
-            settings = replace(settings, **{item.name: wanted})
-        except (ValueError, OverflowError):
-            continue
-    return settings
-
-
 _PARSERS: dict[str, Callable[[Any], Any]] = {
     "appearance": Appearance,
     "marks": _text,
@@ -204,7 +192,8 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "sources": _sources,
     "rule": Rule,
     "draft_length": _optional(_whole(1, LONGEST_DRAFT)),
-    "sampling": _sampling,
+    "sampling": sampling_from,
+    "output": StructuredOutput.parse,
     "random_seed": _flag,
     "max_tokens": _optional(_whole(1)),
     "system_prompt": _text,

@@ -24,7 +24,7 @@ from forespeak.ui.pair_view import PairView
 from forespeak.ui.preferences import Preferences, PreferencesFile
 from forespeak.ui.problem_view import ProblemView
 from forespeak.ui.reply_controller import ReplyController
-from forespeak.ui.settings_dialog import SAMPLING_PAGE, SettingsDialog
+from forespeak.ui.settings_dialog import SAMPLING_PAGE, STRUCTURED_PAGE, SettingsDialog
 
 CLOSE_SECONDS = 1.6
 """What saving may take when the window closes; it must be gone within two seconds."""
@@ -74,6 +74,7 @@ class Session(QObject):
 
     def start(self) -> None:
         self.pair_view.show()
+        self.window.composer.chip.show_output(self.preferences.output)
         self.chats.refresh()
         last = self.preferences.last_chat
         if last is None:
@@ -111,6 +112,8 @@ class Session(QObject):
         window = self.window
         window.settingsRequested.connect(self.open_settings)
         window.composer.settingsRequested.connect(self._open_sampling)
+        window.composer.chip.opened.connect(self._open_structured)
+        window.composer.chip.switchedOff.connect(self._output_off)
         self.pair.preferencesChanged.connect(self.set_preferences)
         self.pair_view.preferencesChanged.connect(self.set_preferences)
         self.chats.chatOpened.connect(self._chat_opened)
@@ -134,6 +137,7 @@ class Session(QObject):
         self.pair.set_preferences(preferences)
         self.chats.set_preferences(preferences)
         self.pair_view.set_preferences(preferences)
+        self.window.composer.chip.show_output(preferences.output)
         if self._settings is not None:
             self._settings.set_preferences(preferences)
         self.preferencesChanged.emit(preferences)
@@ -170,9 +174,18 @@ class Session(QObject):
     def _open_sampling(self) -> None:
         self._open_settings_at(SAMPLING_PAGE)
 
+    @Slot()
+    def _open_structured(self) -> None:
+        self._open_settings_at(STRUCTURED_PAGE)
+
+    @Slot()
+    def _output_off(self) -> None:
+        output = replace(self.preferences.output, on=False)
+        self.set_preferences(replace(self.preferences, output=output))
+
     def _open_settings_at(self, page: int) -> None:
         if self._settings is None:
-            self._settings = SettingsDialog(self.preferences, self.window)
+            self._settings = SettingsDialog(self.preferences, self.window, self.file_worker)
             self._settings.preferencesChanged.connect(self.set_preferences)
             self._settings.chatPromptChanged.connect(self.chats.set_system_prompt)
             self._settings.finished.connect(self._settings_closed)

@@ -1,0 +1,44 @@
+"""Sampling settings as JSON values, for the preferences and for what is kept with a reply."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+from typing import Any
+
+from forespeak.speculation.sampling import SamplingSettings
+
+
+def sampling_record(settings: SamplingSettings) -> dict[str, Any]:
+    """By the settings' names. A banned token has no bias, None: JSON knows no infinity."""
+    record: dict[str, Any] = {item.name: getattr(settings, item.name) for item in fields(settings)}
+    record["dry_breakers"] = [list(breaker) for breaker in settings.dry_breakers]
+    record["logit_bias"] = [[token, None if math.isinf(bias) else bias] for token, bias in settings.logit_bias]
+    return record
+
+
+def sampling_from(record: object) -> SamplingSettings:
+    """Each setting by itself: one value out of range must not reset the others. Raises TypeError for no record."""
+    if not isinstance(record, dict):
+        raise TypeError
+    settings = SamplingSettings()
+    for item in fields(SamplingSettings):
+        stored = record.get(item.name)
+        if isinstance(stored, bool) or not isinstance(stored, int | float):
+            continue
+        try:
+            wanted = type(getattr(settings, item.name))(stored)
+            settings = replace(settings, **{item.name: wanted})
+        except (ValueError, OverflowError):
+            continue
+    try:
+        biases = [(_token(token), -math.inf if bias is None else float(bias)) for token, bias in record["logit_bias"]]
+        return replace(settings, logit_bias=tuple(biases))
+    except (KeyError, ValueError, TypeError):
+        return settings
+
+
+def _token(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError
+    return value
