@@ -16,7 +16,8 @@ from forespeak.speculation.verify import Rule
 
 WIDTH = 100
 _GAP = "  "
-_WAYS_IN_A_ROW = 4
+_LABEL = 18
+"""The longest name of a column or a line: the widest line then fits."""
 _NONE = "–"
 
 
@@ -70,27 +71,36 @@ def ratio_words(estimate: Estimate | None) -> str:
 
 
 def _ratios(comparison: Comparison, cells: Sequence[Cell], totals: Sequence[Total]) -> Iterable[str]:
+    """A line per category, a column per way; as many tables as it takes to keep them narrow."""
     by_place = {(cell.category, cell.way): cell.figures for cell in cells}
     categories = list(dict.fromkeys(cell.category for cell in cells))
-    ways = [total.way for total in totals if not total.way.is_plain]
-    plain = next((total for total in totals if total.way.is_plain), None)
-    for start in range(0, len(ways), _WAYS_IN_A_ROW):
-        shown = ways[start : start + _WAYS_IN_A_ROW]
-        rows = [["", "plain tokens/s", *(way_label(way, comparison) for way in shown)]]
-        for category in categories:
-            base = next((by_place[place] for place in by_place if place[0] == category and place[1].is_plain), None)
-            ratios = [by_place[category, way].ratio if (category, way) in by_place else None for way in shown]
-            rows.append([category, _rate(base), *map(ratio_words, ratios)])
+    columns: list[list[str]] = []
+    for total in totals:
+        is_plain = total.way.is_plain
+        figures = [by_place.get((category, total.way)) for category in categories]
+        column = ["plain" if is_plain else _fitted(way_label(total.way, comparison))]
+        column += [_rate(one) if is_plain else ratio_words(one.ratio if one else None) for one in figures]
         if len(categories) > 1:
-            means = [next((total.ratio for total in totals if total.way == way), None) for way in shown]
-            rows.append(["geometric mean", _rate(plain.figures if plain else None), *map(ratio_words, means)])
-        yield from _table(rows)
-        if start + _WAYS_IN_A_ROW < len(ways):
+            column.append(_rate(total.figures) if is_plain else ratio_words(total.ratio))
+        columns.append(column)
+    names = ["", *categories, *(["geometric mean"] if len(categories) > 1 else [])]
+    fixed = [names, *(column for column, total in zip(columns, totals, strict=True) if total.way.is_plain)]
+    ways = [column for column, total in zip(columns, totals, strict=True) if not total.way.is_plain]
+    first = True
+    while ways:
+        count = max(1, sum(_width([*fixed, *ways[: more + 1]]) <= WIDTH for more in range(len(ways))))
+        if not first:
             yield ""
+        yield from _table(list(zip(*fixed, *ways[:count], strict=True)))
+        ways, first = ways[count:], False
+
+
+def _width(columns: Sequence[Sequence[str]]) -> int:
+    return sum(max(map(len, column)) for column in columns) + len(_GAP) * (len(columns) - 1)
 
 
 def _rate(figures: Figures | None) -> str:
-    return f"{figures.rate.value:.1f}" if figures is not None and figures.rate is not None else _NONE
+    return f"{figures.rate.value:.1f} t/s" if figures is not None and figures.rate is not None else _NONE
 
 
 def _behind(comparison: Comparison, totals: Sequence[Total]) -> Iterable[str]:
@@ -100,11 +110,11 @@ def _behind(comparison: Comparison, totals: Sequence[Total]) -> Iterable[str]:
     for total in totals:
         figures = total.figures
         row = [
-            way_label(total.way, comparison),
+            _fitted(way_label(total.way, comparison)),
             _percent(figures.acceptance_rate),
             f"{figures.mean_acceptance_length:.2f}" if figures.mean_acceptance_length is not None else _NONE,
             _percent(figures.draft_time_share) if figures.acceptance_rate is not None else _NONE,
-            " / ".join(f"{gap * 1000:.1f}" for gap in figures.gaps) if figures.gaps else _NONE,
+            "/".join(map(_milliseconds, figures.gaps)) if figures.gaps else _NONE,
             f"{figures.identical} of {figures.compared}" if figures.compared else _NONE,
         ]
         first = f"{figures.first_token * 1000:.0f} ms" if figures.first_token is not None else _NONE
@@ -114,6 +124,15 @@ def _behind(comparison: Comparison, totals: Sequence[Total]) -> Iterable[str]:
         if total.figures.acceptance_by_position:
             rates = " ".join(f"{rate:.2f}" for rate in total.figures.acceptance_by_position)
             yield _wrapped(f"accepted by position, {way_label(total.way, comparison)}: {rates}", "  ")
+
+
+def _milliseconds(seconds: float) -> str:
+    value = seconds * 1000
+    return f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def _fitted(label: str) -> str:
+    return label if len(label) <= _LABEL else f"{label[: _LABEL // 2]}…{label[-(_LABEL - _LABEL // 2 - 1) :]}"
 
 
 def _percent(share: float | None) -> str:
@@ -196,6 +215,10 @@ def _notes(results: Results, summary: Summary) -> Iterable[str]:
     if not results.complete:
         yield "Stopped early: what was finished by then is shown."
     yield _wrapped(_interval_words(summary))
+    if comparison.start is Start.FRESH:
+        yield _wrapped("Each run began as if the pair had just been loaded: nothing was learned before it.")
+    if comparison.start is Start.WARM:
+        yield _wrapped("The ways of drafting shared each prompt's cache: only decoding is compared.")
     yield from _notes_on_words(comparison, summary)
     disturbed = [run.others_cores for run in results.runs if run.others_cores >= BUSY_CORES]
     if disturbed:
@@ -231,7 +254,7 @@ def _interval_words(summary: Summary) -> str:
             f"{words} In brackets: the lowest and the highest of {runs}, which hold the true median with a probability "
             f"of {least * 100:.0f} % only; more runs say more. For geometric means: 95 % intervals over the categories."
         )
-    return f"{words} In brackets: 95 % intervals, for geometric means over the categories."
+    return f"{words} In brackets: 95 % intervals, those of geometric means over the categories."
 
 
 def _notes_on_words(comparison: Comparison, summary: Summary) -> Iterable[str]:
