@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from forespeak.engines.engine import TextSourceSettings
+from forespeak.speculation.ngram import NgramSimpleSettings
+from forespeak.speculation.ngram_cache import NgramCacheSettings
+from forespeak.speculation.ngram_maps import NgramMapSettings
 from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import Source
 from forespeak.speculation.verify import Rule
@@ -21,6 +25,11 @@ OTHER = Preferences(
     recent=(Path("/models/a.gguf"), Path("/models/b.gguf")),
     speculate=False,
     sources=(Source.PROMPT_LOOKUP, Source.NGRAM_MOD, Source.DRAFT_MODEL),
+    text_sources=TextSourceSettings(
+        ngram_simple=NgramSimpleSettings(size_n=8),
+        ngram_cache=NgramCacheSettings(n_max=4, context_min_samples=(3, 2, 2, 1)),
+        shared=True,
+    ),
     rule=Rule.REJECTION,
     draft_length=7,
     sampling=SamplingSettings(temperature=0.0, top_k=3, seed=2**63),
@@ -67,6 +76,7 @@ def test_no_file_and_a_broken_one_give_the_defaults(tmp_path: Path) -> None:
         ("sources", "prompt-lookup"),
         ("sources", []),
         ("sources", ["magic"]),
+        ("text_sources", [1]),
         ("rule", None),
         ("draft_length", 1000),
         ("draft_length", True),
@@ -104,6 +114,22 @@ def test_sources_of_other_versions(tmp_path: Path, stored: object, sources: tupl
     path = tmp_path / "preferences.json"
     path.write_text(json.dumps(stored))
     assert PreferencesFile(path).read().sources == sources
+
+
+def test_one_bad_text_source_leaves_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "preferences.json"
+    stored = {
+        "ngram_simple": {"size_n": 0},
+        "ngram_map_k": {"size_n": 5, "from_a_newer_version": 1},
+        "ngram_map_k4v": {"size_n": "x"},
+        "ngram_mod": {"n_match": 7.5},
+        "ngram_cache": {"context_min_samples": [1]},
+        "prompt_lookup": 3,
+        "shared": 1,
+    }
+    path.write_text(json.dumps({"text_sources": stored}))
+    read = PreferencesFile(path).read().text_sources
+    assert read == TextSourceSettings(ngram_map_k=NgramMapSettings(size_n=5))
 
 
 @pytest.mark.parametrize("draft", [None, Path("draft.gguf")])

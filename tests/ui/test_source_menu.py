@@ -19,6 +19,14 @@ def open_menu(app: App) -> None:
     assert app.window.top.speculation.menu.isVisible()
 
 
+def drafting(app: App) -> list[Source]:
+    return list(app.session.preferences.drafting)
+
+
+def speculating(app: App) -> bool:
+    return app.session.preferences.speculate
+
+
 def focused() -> QWidget:
     widget = QApplication.focusWidget()
     assert widget is not None
@@ -34,7 +42,7 @@ def test_several_sources_are_ticked_in_one_go(qtbot: QtBot, make_app: AppMaker) 
     for source in (MOD, LOOKUP):
         QTest.mouseClick(top.speculation.menu.boxes[source], Qt.MouseButton.LeftButton, pos=QPoint(10, 10))
     assert top.speculation.menu.isVisible()
-    assert app.session.preferences.drafting == (LOOKUP, MOD, MODEL)
+    assert drafting(app) == [LOOKUP, MOD, MODEL]
     shown = [label.text() for label in top.speculation.menu.findChildren(QLabel)]
     for place in ("asked first", "asked second", "asked third"):
         assert place in shown
@@ -59,13 +67,13 @@ def test_the_keyboard_is_enough(qtbot: QtBot, make_app: AppMaker) -> None:
     QTest.keyClick(focused(), Qt.Key.Key_Down)
     assert menu.boxes[LOOKUP].hasFocus()
     QTest.keyClick(focused(), Qt.Key.Key_Space)
-    assert app.session.preferences.drafting == (LOOKUP, MODEL)
+    assert drafting(app) == [LOOKUP, MODEL]
     QTest.keyClick(focused(), Qt.Key.Key_Up)
     QTest.keyClick(focused(), Qt.Key.Key_Space)
-    assert app.session.preferences.drafting == (LOOKUP,)
+    assert drafting(app) == [LOOKUP]
     QTest.keyClick(focused(), Qt.Key.Key_Escape)
     assert not menu.isVisible()
-    assert app.session.preferences.speculate
+    assert speculating(app)
 
 
 def test_off_and_on_again_brings_the_chain_back(make_app: AppMaker) -> None:
@@ -73,18 +81,18 @@ def test_off_and_on_again_brings_the_chain_back(make_app: AppMaker) -> None:
     speculation = app.window.top.speculation
     open_menu(app)
     speculation.menu.off.click()
-    assert not app.session.preferences.speculate
+    assert not speculating(app)
     assert speculation.source_button.text() == "Off"
     assert not any(box.isChecked() for box in speculation.menu.boxes.values())
     speculation.menu.off.click()
-    assert app.session.preferences.speculate
-    assert app.session.preferences.drafting == (LOOKUP, MODEL)
+    assert speculating(app)
+    assert drafting(app) == [LOOKUP, MODEL]
     for source in (LOOKUP, MODEL):
         speculation.menu.boxes[source].click()
-    assert not app.session.preferences.speculate
+    assert not speculating(app)
     speculation.menu.boxes[MOD].click()
-    assert app.session.preferences.speculate
-    assert app.session.preferences.drafting == (MOD,)
+    assert speculating(app)
+    assert drafting(app) == [MOD]
     speculation.menu.close()
 
 
@@ -97,7 +105,7 @@ def test_without_a_draft_model_it_cannot_be_ticked_and_comes_back_with_one(make_
     assert menu.boxes[LOOKUP].isChecked()
     assert "Choose a draft model first" in menu.boxes[MODEL].accessibleDescription()
     menu.boxes[MOD].click()
-    assert app.session.preferences.drafting == (LOOKUP, MOD)
+    assert drafting(app) == [LOOKUP, MOD]
     menu.close()
     app.window.top.draft.picked.emit(app.folder / "other.gguf")
     assert app.session.preferences.sources == (LOOKUP, MOD, MODEL)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from forespeak.chats.records import JsonValue, Message, MessageState
-from forespeak.engines.engine import ChatMessage, GenerationRequest, Role
+from forespeak.engines.engine import ChatMessage, GenerationRequest, Role, TextSourceSettings
 from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import Source, Step
 from forespeak.speculation.verify import Rule
@@ -31,6 +31,7 @@ class ReplySettings:
     sampling: SamplingSettings
     sources: tuple[Source, ...]
     """Empty: without speculation."""
+    text_sources: TextSourceSettings
     rule: Rule
     draft_length: int | None
     max_tokens: int | None
@@ -49,6 +50,7 @@ class ReplySettings:
         return cls(
             sampling,
             preferences.drafting if preferences.speculate else (),
+            preferences.text_sources,
             preferences.rule,
             preferences.draft_length,
             preferences.max_tokens,
@@ -67,6 +69,7 @@ class ReplySettings:
             "json_schema": self.json_schema,
             "grammar": self.grammar,
             "sources": [source.value for source in self.sources],
+            "text_sources": asdict(self.text_sources),
             "rule": self.rule.value,
             "draft_length": self.draft_length,
             "max_tokens": self.max_tokens,
@@ -84,6 +87,7 @@ class ReplySettings:
         return GenerationRequest(
             messages=tuple(history),
             sources=self.sources,
+            text_sources=self.text_sources,
             sampling=self.sampling,
             rule=self.rule,
             draft_length=self.draft_length,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from forespeak.engines.engine import TextSourceSettings
 from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import Source
 from forespeak.speculation.verify import Rule
@@ -34,8 +35,9 @@ class Preferences:
     """Everything that survives a restart, chats apart.
 
     `target` None: nothing was chosen yet. `sources` are what speculation is to use while it is switched on, `drafting`
-    what it can use of them; `speculate` is the switch. `draft_length` None: as many tokens as pay. `random_seed`: every
-    reply gets a new seed and `sampling.seed` is not used. `max_tokens` None: until the context is full.
+    what it can use of them, `text_sources` the settings of those that look the text up; `speculate` is the switch.
+    `draft_length` None: as many tokens as pay. `random_seed`: every reply gets a new seed and `sampling.seed` is not
+    used. `max_tokens` None: until the context is full.
     `context_length` None and `threads` None: chosen by the engine.
     """
 
@@ -46,6 +48,7 @@ class Preferences:
     recent: tuple[Path, ...] = ()
     speculate: bool = True
     sources: tuple[Source, ...] = (Source.DRAFT_MODEL,)
+    text_sources: TextSourceSettings = field(default_factory=TextSourceSettings)
     rule: Rule = Rule.COUPLED
     draft_length: int | None = None
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
@@ -119,6 +122,8 @@ def _plain(value: object) -> object:
             return os.fspath(value)
         case tuple():
             return [_plain(item) for item in value]
+        case TextSourceSettings():
+            return asdict(value)
         case SamplingSettings():
             return sampling_record(value)
         case StructuredOutput():
@@ -175,6 +180,31 @@ def _sources(value: object) -> tuple[Source, ...]:
     return sources
 
 
+def _text_sources(value: object) -> TextSourceSettings:
+    """Each source by itself: one value out of range must not reset the other sources."""
+    if not isinstance(value, dict):
+        raise TypeError
+    settings = TextSourceSettings()
+    if isinstance(value.get("shared"), bool):
+        settings = replace(settings, shared=value["shared"])
+    for item in fields(TextSourceSettings):
+        own, stored = getattr(settings, item.name), value.get(item.name)
+        if not isinstance(stored, dict):
+            continue
+        known = {name: stored[name] for name in own.__dataclass_fields__ if name in stored}
+        try:
+            read = {name: _numbers(number) for name, number in known.items()}
+            settings = replace(settings, **{item.name: replace(own, **read)})
+        except (TypeError, ValueError):
+            continue
+    return settings
+
+
+def _numbers(value: object) -> int | tuple[int, ...]:
+    whole = _whole(0)
+    return tuple(whole(item) for item in value) if isinstance(value, list) else whole(value)
+
+
 def _size(value: object) -> tuple[int, int]:
     if not isinstance(value, list) or len(value) != 2:
         raise TypeError
@@ -190,6 +220,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "recent": _paths,
     "speculate": _flag,
     "sources": _sources,
+    "text_sources": _text_sources,
     "rule": Rule,
     "draft_length": _optional(_whole(1, LONGEST_DRAFT)),
     "sampling": sampling_from,

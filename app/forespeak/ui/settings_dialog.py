@@ -24,6 +24,7 @@ from forespeak.ui.background import Worker
 from forespeak.ui.form import add_row, caption, form_of, scrolled, whole_box
 from forespeak.ui.preferences import LONGEST_DRAFT, Appearance, Preferences
 from forespeak.ui.sampling_page import SamplingPage
+from forespeak.ui.source_settings import SourceSettings
 from forespeak.ui.structured_page import StructuredPage
 from forespeak.ui.theme import MarkStyle
 
@@ -54,7 +55,7 @@ class SettingsDialog(QDialog):
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(scrolled(self._chat_page()), self.tr("Chat"))
         self.tabs.addTab(scrolled(self.sampling), self.tr("Sampling"))
-        self.tabs.addTab(scrolled(self.structured), self.tr("Structured output"))
+        self.tabs.addTab(scrolled(self.structured), self.tr("Output"))
         self.tabs.addTab(scrolled(self._speculation_page()), self.tr("Speculation"))
         self.tabs.addTab(scrolled(self._engine_page()), self.tr("Model"))
         self.tabs.addTab(scrolled(self._look_page()), self.tr("Appearance"))
@@ -66,7 +67,7 @@ class SettingsDialog(QDialog):
         layout.setContentsMargins(16, 12, 16, 12)
         layout.addWidget(self.tabs, 1)
         layout.addWidget(buttons)
-        self.resize(560, 620)
+        self.resize(600, 640)
         self.tabs.currentChanged.connect(self._page_changed)
         self._page_changed(0)
         self.set_preferences(preferences)
@@ -87,6 +88,7 @@ class SettingsDialog(QDialog):
         self.coupled.setChecked(preferences.rule is Rule.COUPLED)
         self.rejection.setChecked(preferences.rule is Rule.REJECTION)
         self.draft_length.setValue(preferences.draft_length or 0)
+        self.text_sources.set_settings(preferences.text_sources)
         self.context_length.setValue(preferences.context_length or 0)
         self.threads.setValue(preferences.threads or 0)
         self.reproducible.setChecked(preferences.reproducible)
@@ -159,6 +161,9 @@ class SettingsDialog(QDialog):
             self.draft_length,
             self.tr("Tokens guessed before each check. Auto drafts as many as pay here, and none where none do."),
         )
+        self.text_sources = SourceSettings()
+        self.text_sources.changed.connect(self._take)
+        form.addRow(self.tr("Text sources"), self.text_sources)
         return page
 
     def _engine_page(self) -> QWidget:
@@ -238,6 +243,7 @@ class SettingsDialog(QDialog):
             output=self.structured.output,
             rule=Rule.REJECTION if self.rejection.isChecked() else Rule.COUPLED,
             draft_length=self.draft_length.value() or None,
+            text_sources=self.text_sources.settings,
             context_length=_context(self.context_length.value()),
             threads=self.threads.value() or None,
             reproducible=self.reproducible.isChecked(),
