@@ -353,6 +353,8 @@ def main() -> int:
     parser.add_argument("--flash", type=listed, default=["auto", "off"])
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    # A stopped server would outlive us.
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(1))
     warn_if_busy()
     before = machine()
     bench = Bench(options)

@@ -13,32 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.relatives import relative
+from forespeak.compare.prompts import CATEGORIES, suite
 from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Role
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.speculation.decode import Finished
 from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import GenerationStats, Source, Step
-from prompts import PROMPTS
 
 TEXT_SOURCES = tuple(source for source in Source if not source.uses_model)
 
-_RESTED = (
-    "The ferry leaves the north pier at seven every morning. It carries the post, the bread and a few passengers who "
-    "work in the town. The captain has sailed this route for thirty years and knows every rock by name. In winter the "
-    "crossing takes an hour longer, because the ice drifts down from the river and the wind blows from the east. The "
-    "children wave from the school windows when the ferry passes, and the captain answers with two short blasts."
-)
-PAIR_PROMPTS = {
-    "code": PROMPTS["code"],
-    "prose": PROMPTS["prose"],
-    "rewrite": "Repeat the following text word for word, but call the ferry a steamer and the captain a pilot:\n\n"
-    + _RESTED,
-    "json": "Give ten cities as JSON, in the form "
-    '[{"name": "...", "country": "...", "population": 0, "river": "..."}]. Write nothing but the JSON.',
-    "list": "List thirty kinds of fruit, one per line, each with its colour.",
-    "translation": "Translate this text into French:\n\n" + _RESTED,
-}
-"""One for each kind of reply; SmolLM2's replies to them are mostly 100 tokens and longer."""
+PAIR_PROMPTS = {category: next(p.text for p in suite() if p.category == category) for category in CATEGORIES}
+"""One for each kind of reply: the first of the suite that comes with the program."""
 
 
 @dataclass(frozen=True, slots=True)
