@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import Source
 from forespeak.speculation.verify import Rule
 from forespeak.ui.preferences import RECENT_MODELS, Appearance, Preferences, PreferencesFile
+from forespeak.ui.structured_output import OutputKind, StructuredOutput
 
 OTHER = Preferences(
     appearance=Appearance.DARK,
@@ -32,7 +34,8 @@ OTHER = Preferences(
     ),
     rule=Rule.REJECTION,
     draft_length=7,
-    sampling=SamplingSettings(temperature=0.0, top_k=3, seed=2**63),
+    sampling=SamplingSettings(temperature=0.0, top_k=3, seed=2**63, logit_bias=((5, 2.5), (6, -math.inf))),
+    output=StructuredOutput(True, OutputKind.GRAMMAR, "{}", 'root ::= "ä"'),
     random_seed=False,
     max_tokens=100,
     system_prompt="Be “brief”.\n再見",

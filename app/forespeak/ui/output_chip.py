@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from forespeak.ui.structured_output import OutputKind, StructuredOutput
 
@@ -17,14 +17,16 @@ class OutputChip(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("chip", True)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.name = QToolButton()
         self.name.setToolTip(self.tr("Replies are held to this structure. Click to see or change it."))
         self.name.clicked.connect(self.opened)
         self.off = QToolButton()
         self.off.setText("✕")
+        self.off.setFixedWidth(22)
         self.off.clicked.connect(self.switchedOff)
         layout = QHBoxLayout(self)
-        layout.setContentsMargins(4, 0, 2, 0)
+        layout.setContentsMargins(5, 2, 3, 2)
         layout.setSpacing(0)
         layout.addWidget(self.name)
         layout.addWidget(self.off)

@@ -23,11 +23,11 @@ def sampling_from(record: object) -> SamplingSettings:
         raise TypeError
     settings = SamplingSettings()
     for item in fields(SamplingSettings):
-        stored = record.get(item.name)
-        if isinstance(stored, bool) or not isinstance(stored, int | float):
+        stored, standard = record.get(item.name), getattr(settings, item.name)
+        if isinstance(stored, bool) or not isinstance(stored, int | float) or isinstance(standard, tuple):
             continue
         try:
-            wanted = type(getattr(settings, item.name))(stored)
+            wanted = type(standard)(stored)
             settings = replace(settings, **{item.name: wanted})
         except (ValueError, OverflowError):
             continue

@@ -41,6 +41,8 @@ class StructuredPage(QWidget):
         self._output = StructuredOutput()
         self._filling = False
         self._asked = 0
+        self._judged: tuple[OutputKind, str] | None = None
+        """What the verdict is about, be it still awaited."""
         self.switch = QCheckBox(self.tr("Hold replies to a structure"))
         self.switch.setProperty("switch", True)
         self.switch.toggled.connect(self._switched)
@@ -111,7 +113,11 @@ class StructuredPage(QWidget):
             else self.tr('In GBNF or Lark, for example:\nroot ::= "yes" | "no"')
         )
         self._filling = False
-        self._check_later.start()
+        if (output.kind, words) != self._judged:
+            self._judged = (output.kind, words)
+            self._asked += 1
+            self._say(self.tr("Checking…"), good=True)
+            self._check_later.start()
 
     def load(self, path: Path) -> None:
         """Take the text of a file, or say why not."""
@@ -166,14 +172,13 @@ class StructuredPage(QWidget):
 
     @Slot()
     def _check(self) -> None:
-        kind, words = self._output.kind, self._written_text()
-        self._asked += 1
-        asked = self._asked
+        kind, words, asked = self._output.kind, self._written_text(), self._asked
         if not words.strip():
             is_schema = kind is OutputKind.JSON_SCHEMA
             self._say(self.tr("Any JSON object.") if is_schema else self.tr("Nothing is written yet."), good=is_schema)
             return
         if self._worker is None:
+            self._say("", good=True)
             return
 
         def checked(mistake: str) -> None:
