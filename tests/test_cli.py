@@ -115,6 +115,14 @@ def test_settings_reach_the_engine(small: str) -> None:
     assert stopped["text"] == plain["text"][: plain["text"].index(plain["text"][10:14])]
 
 
+def test_a_chain_names_the_source_of_each_token(small: str) -> None:
+    # The model drafts for itself: whoever is asked, everything is accepted.
+    arguments = ("--target", small, "--draft", small, "--draft", "ngram", "--temperature", "0", "--draft-tokens", "3")
+    reply = reply_of(*arguments, "-p", "Say this three times: the cat sat on the mat.", "--max-tokens", "48")
+    sources = {token["source"] for token in reply["tokens"] if token["origin"] == "accepted"}
+    assert sources == {"draft-model", "prompt-lookup"}
+
+
 def test_a_chat_reads_lines_where_there_is_no_terminal(small: str) -> None:
     lines = (
         "/speculation",

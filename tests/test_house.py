@@ -21,7 +21,19 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"speculation"}),
     frozenset({"engines", "models"}),
     frozenset({"compare", "pairing", "chats"}),
-    frozenset({"ui", "cli", "bench_command", "sampling_arguments", "terminal", "reply", "doctor", "__main__"}),
+    frozenset(
+        {
+            "ui",
+            "cli",
+            "bench_command",
+            "draft_arguments",
+            "sampling_arguments",
+            "terminal",
+            "reply",
+            "doctor",
+            "__main__",
+        }
+    ),
 )
 """From the heart outwards. A room may import the rooms of earlier layers, and itself."""
 
@@ -34,6 +46,7 @@ NEIGHBOURS = frozenset(
         ("__main__", "cli"),
         ("__main__", "terminal"),
         ("cli", "terminal"),
+        ("cli", "draft_arguments"),
         ("cli", "sampling_arguments"),
         ("cli", "bench_command"),
         ("bench_command", "sampling_arguments"),

@@ -28,7 +28,7 @@ from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import FinishReason, GenerationStats, Origin, Source, Step, Token
 from forespeak.terminal import Interrupt, Painter, TerminalChat
 
-ESCAPE = re.compile(r"\x1b\[[0-9:]*m")
+ESCAPE = re.compile(r"\x1b\[[0-9:;]*m")
 
 
 class ParrotEngine:
@@ -60,11 +60,11 @@ class ParrotEngine:
 
 
 def chat(
-    monkeypatch: pytest.MonkeyPatch, *lines: str, source: Source | None = None
+    monkeypatch: pytest.MonkeyPatch, *lines: str, sources: tuple[Source, ...] = ()
 ) -> tuple[TerminalChat, ParrotEngine]:
     engine = ParrotEngine()
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
-    talk = TerminalChat(engine, GenerationRequest((), sources=() if source is None else (source,)))
+    talk = TerminalChat(engine, GenerationRequest((), sources=sources))
     talk.run()
     return talk, engine
 
@@ -107,17 +107,24 @@ def test_the_last_seed_is_followed_by_the_first(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_speculation_goes_off_and_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = ("a", "/speculation off", "b", "/speculation on", "c", "/speculation sideways")
-    _, engine = chat(monkeypatch, *lines, source=Source.PROMPT_LOOKUP)
-    assert [request.sources for request in engine.requests] == [(Source.PROMPT_LOOKUP,), (), (Source.PROMPT_LOOKUP,)]
-    assert "Write /speculation on or /speculation off." in capsys.readouterr().err
+    lines = ("a", "/speculation off", "/speculation", "b", "/speculation on", "c", "/speculation sideways")
+    chain = (Source.PROMPT_LOOKUP, Source.DRAFT_MODEL)
+    _, engine = chat(monkeypatch, *lines, sources=chain)
+    assert [request.sources for request in engine.requests] == [chain, (), chain]
+    printed = capsys.readouterr().err
+    assert "Speculation is off. /speculation on brings it back." in printed
+    assert "Speculation is on: prompt-lookup, then draft-model." in printed
+    assert "Write /speculation on or /speculation off." in printed
 
 
 def test_speculation_needs_something_to_draft_with(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    chat(monkeypatch, "/speculation on")
-    assert "nothing to draft with" in capsys.readouterr().err
+    chat(monkeypatch, "/speculation on", "/speculation", "/legend")
+    printed = capsys.readouterr().err
+    assert "nothing to draft with" in printed
+    assert "the chat was started without a draft" in printed
+    assert "corrected" not in printed
 
 
 def test_quit_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +149,9 @@ def test_a_failed_reply_leaves_the_chat_as_it_was(
         (Token(1, "x", Origin.TARGET), []),
         (Token(1, "x", Origin.UNKNOWN), []),
         (Token(1, "x", Origin.ACCEPTED, Source.DRAFT_MODEL), ["\x1b[4m", "\x1b[32m"]),
-        (Token(1, "x", Origin.ACCEPTED, Source.PROMPT_LOOKUP), ["\x1b[4m", "\x1b[36m"]),
+        (Token(1, "x", Origin.ACCEPTED, Source.PROMPT_LOOKUP), ["\x1b[4m", "\x1b[21m", "\x1b[36m"]),
+        (Token(1, "x", Origin.ACCEPTED, Source.NGRAM_MOD), ["\x1b[4m", "\x1b[21m", "\x1b[38;5;103m"]),
+        (Token(1, "x", Origin.ACCEPTED), []),
         (Token(1, "x", Origin.CORRECTED), ["\x1b[4m", "\x1b[4:4m", "\x1b[33m"]),
         (Token(1, "x", Origin.BONUS), ["\x1b[4m", "\x1b[4:5m", "\x1b[35m"]),
     ],
@@ -151,6 +160,18 @@ def test_each_origin_has_its_mark(token: Token, sequences: list[str]) -> None:
     painted = Painter(io.StringIO(), coloured=True, is_terminal=True).painted(token)
     assert ESCAPE.findall(painted) == (sequences and [*sequences, "\x1b[0m"])
     assert ESCAPE.sub("", painted) == "x"
+
+
+def test_each_source_has_its_own_colour_and_its_line_in_the_legend() -> None:
+    painter = Painter(io.StringIO(), coloured=True, is_terminal=True)
+    marks = {tuple(ESCAPE.findall(painter.painted(Token(1, "x", Origin.ACCEPTED, source)))) for source in Source}
+    assert len(marks) == len(Source)
+    legend = painter.legend((Source.NGRAM_MAP_K4V, Source.DRAFT_MODEL))
+    assert "\x1b[38;5;100mngram-map-k4v, accepted" in legend
+    assert ESCAPE.sub("", legend).startswith(
+        "ngram-map-k4v, accepted · draft model, accepted · corrected by the target"
+    )
+    assert "looked up" not in legend
 
 
 def test_no_style_reaches_over_the_end_of_a_line() -> None:
@@ -189,7 +210,7 @@ def test_colours_are_for_terminals(
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    legend = Painter.of(stream).legend()
+    legend = Painter.of(stream).legend((Source.DRAFT_MODEL,))
     assert bool(ESCAPE.search(legend)) is coloured
     assert "corrected" in legend
 

@@ -13,6 +13,13 @@ from datetime import datetime
 from pathlib import Path
 
 from forespeak import __version__, bench_command, terminal
+from forespeak.draft_arguments import (
+    STARTER,
+    add_draft_argument,
+    add_source_argument,
+    drafts_of,
+    with_text_sources,
+)
 from forespeak.engines.engine import (
     ChatMessage,
     ConversionRequest,
@@ -34,15 +41,6 @@ from forespeak.speculation.verify import Rule
 
 MENDABLE, BUG, INTERRUPTED = 2, 1, 130
 """Exit codes: what the user can mend, a bug of ours, and the shell's own for Ctrl+C."""
-
-STARTER, NGRAM, NONE = "starter", "ngram", "none"
-
-_WITHOUT_MODEL: dict[str, Source | None] = {
-    NONE: None,
-    NGRAM: Source.PROMPT_LOOKUP,
-    **{source.value: source for source in Source if not source.uses_model},
-}
-"""What --draft understands beside files and the starter."""
 
 LOG_NAME = "forespeak.log"
 
@@ -122,13 +120,7 @@ def _add_chat(parser: argparse.ArgumentParser) -> None:
 
     models = parser.add_argument_group("models").add_argument
     models("--target", default=STARTER, metavar="GGUF", help="a GGUF file, or starter (the default)")
-    models(
-        "--draft",
-        metavar="GGUF",
-        help="a GGUF file, starter, ngram (looks the next tokens up in the text; also ngram-simple, ngram-map-k, "
-        "ngram-map-k4v, ngram-mod, ngram-cache) or none; "
-        "by default starter for the starter model and ngram for others",
-    )
+    add_draft_argument(models)
     models("--context", type=whole(1), metavar="N", help="context length in tokens")
     models("--threads", type=whole(1), metavar="N", help="threads to compute with")
     models(
@@ -140,6 +132,7 @@ def _add_chat(parser: argparse.ArgumentParser) -> None:
     speculation = parser.add_argument_group("speculation").add_argument
     speculation("--no-speculation", action="store_true", help="the target alone")
     speculation("--draft-tokens", type=whole(0), metavar="K", help="tokens of a draft; as many as pay, if not given")
+    add_source_argument(speculation)
     speculation(
         "--rule",
         choices=[rule.value for rule in Rule],
@@ -155,7 +148,7 @@ def _request(options: argparse.Namespace) -> GenerationRequest:
     request = GenerationRequest(
         messages=(), sources=_sources(options), rule=Rule(options.rule), draft_length=options.draft_tokens
     )
-    return with_sampling(request, options)
+    return with_sampling(with_text_sources(request, options), options)
 
 
 def _prompt(options: argparse.Namespace) -> str | None:
@@ -218,25 +211,18 @@ def _engine() -> Engine:
     return llamacpp_engine(refusal)
 
 
-def _drafts_with(options: argparse.Namespace) -> str:
-    """What --draft says, or stands for where it is not given."""
-    return options.draft or (STARTER if options.target == STARTER else NGRAM)
-
-
 def _sources(options: argparse.Namespace) -> tuple[Source, ...]:
-    if options.no_speculation and options.prompt is not None:
-        return ()
-    source = _WITHOUT_MODEL.get(_drafts_with(options), Source.DRAFT_MODEL)
-    return () if source is None else (source,)
+    drafts = drafts_of(options)
+    return () if options.no_speculation and options.prompt is not None else drafts.sources
 
 
 def _load(engine: Engine, options: argparse.Namespace) -> Loaded:
     """Load the pair, with progress on stderr. Raises UserFacingError; KeyboardInterrupt if Ctrl+C stopped it."""
-    wants_draft = Source.DRAFT_MODEL in _sources(options)
+    draft = drafts_of(options).model if Source.DRAFT_MODEL in _sources(options) else None
     with terminal.Interrupt() as interrupt, terminal.ProgressLine() as progress:
         request = LoadRequest(
             target=_target_path(options.target, engine, progress.show, interrupt.asked),
-            draft=_draft_path(_drafts_with(options)) if wants_draft else None,
+            draft=None if draft is None else _draft_path(draft),
             context_length=options.context,
             reproducible=options.reproducible,
             threads=options.threads,

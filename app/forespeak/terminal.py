@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType, TracebackType
 from typing import TextIO
@@ -14,11 +15,23 @@ from forespeak.errors import UserFacingError
 from forespeak.reply import Reply, collect, counts, ending
 from forespeak.speculation.trace import Origin, Source, Step, Token
 
-_GREEN, _CYAN, _AMBER, _VIOLET = "\x1b[32m", "\x1b[36m", "\x1b[33m", "\x1b[35m"
+_AMBER, _VIOLET = "\x1b[33m", "\x1b[35m"
 # Terminals that know one underline only show that one. Some then mistake the second sequence for a colour, so the
 # colour itself comes last.
 _SOLID, _DOTTED, _DASHED = "\x1b[4m", "\x1b[4m\x1b[4:4m", "\x1b[4m\x1b[4:5m"
 _PLAIN = "\x1b[0m"
+_DOUBLE = "\x1b[4m\x1b[21m"
+"""Under what was looked up; where it is not known, one line remains."""
+_COLOURS = {
+    Source.DRAFT_MODEL: "\x1b[32m",
+    Source.PROMPT_LOOKUP: "\x1b[36m",
+    Source.NGRAM_SIMPLE: "\x1b[38;5;33m",
+    Source.NGRAM_MAP_K: "\x1b[38;5;133m",
+    Source.NGRAM_MAP_K4V: "\x1b[38;5;100m",
+    Source.NGRAM_MOD: "\x1b[38;5;103m",
+    Source.NGRAM_CACHE: "\x1b[38;5;95m",
+}
+"""Of middle lightness, so that they can be read on dark and on light."""
 
 _CONTROL_CHARACTERS = {
     code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"
@@ -29,7 +42,7 @@ HELP = """\
 /new               start a new chat
 /regenerate        another reply to your last message
 /system TEXT       set the system prompt; without a text it is shown, with - removed
-/speculation on    draft and check tokens, or off: the target alone
+/speculation on    draft and check tokens, or off: the target alone; without a word: what drafts
 /legend            what the colours mean
 /quit              leave (so do Ctrl+D, and Ctrl+C while nothing is being written)
 Ctrl+C stops a reply; what was written stays."""
@@ -74,28 +87,33 @@ class Painter:
         # No style reaches over a line's end: it would fill the rest of the line on some terminals.
         return "\n".join(f"{style}{line}{_PLAIN}" if line else "" for line in text.split("\n"))
 
-    def legend(self) -> str:
-        entries = (
-            (_style(Origin.ACCEPTED, Source.DRAFT_MODEL), "draft model, accepted"),
-            (_style(Origin.ACCEPTED, Source.PROMPT_LOOKUP), "looked up in the text, accepted"),
-            (_style(Origin.CORRECTED, None), "corrected by the target"),
-            (_style(Origin.BONUS, None), "bonus after a whole draft"),
-            ("", "no mark: the target alone"),
-        )
+    def legend(self, sources: Sequence[Source]) -> str:
+        """What the marks mean, for a chat in which these sources draft."""
+        entries = [
+            (_style(Origin.ACCEPTED, source), f"{_NAMES.get(source, source.value)}, accepted") for source in sources
+        ]
+        if sources:
+            entries += [
+                (_style(Origin.CORRECTED, None), "corrected by the target"),
+                (_style(Origin.BONUS, None), "bonus after a whole draft"),
+            ]
+        entries.append(("", "no mark: the target alone"))
         return " · ".join(self._styled(words, style) for style, words in entries)
+
+
+_NAMES = {Source.DRAFT_MODEL: "draft model", Source.PROMPT_LOOKUP: "looked up in the text"}
+"""The others are best known by what --draft calls them."""
 
 
 def _style(origin: Origin, source: Source | None) -> str:
     match origin:
-        case Origin.ACCEPTED if source is not None and not source.uses_model:
-            return _SOLID + _CYAN
-        case Origin.ACCEPTED:
-            return _SOLID + _GREEN
+        case Origin.ACCEPTED if source is not None:
+            return (_SOLID if source.uses_model else _DOUBLE) + _COLOURS[source]
         case Origin.CORRECTED:
             return _DOTTED + _AMBER
         case Origin.BONUS:
             return _DASHED + _VIOLET
-        case Origin.TARGET | Origin.UNKNOWN:
+        case _:
             return ""
 
 
@@ -196,7 +214,7 @@ class TerminalChat:
         interactive = sys.stdin.isatty()
         if interactive:
             _load_line_editing()
-            say(self._painter.legend())
+            say(self._painter.legend(self._sources))
             say("Write a message, or /help.")
         while True:
             try:
@@ -239,7 +257,7 @@ class TerminalChat:
             case "/help", _:
                 say(HELP)
             case "/legend", _:
-                say(self._painter.legend())
+                say(self._painter.legend(self._sources))
             case "/new", _:
                 self.messages = []
                 say("A new chat.")
@@ -257,15 +275,25 @@ class TerminalChat:
                 say("There is nothing to draft with: the chat was started without a draft.")
             case "/speculation", "on":
                 self.request = replace(self.request, sources=self._sources)
-                say("Speculation is on.")
+                say(self._speculation())
             case "/speculation", "off":
                 self.request = replace(self.request, sources=())
                 say("Speculation is off.")
+            case "/speculation", "":
+                say(self._speculation())
             case "/speculation", _:
                 say("Write /speculation on or /speculation off.")
             case _:
                 say(f"There is no command {command}. /help lists them.")
         return True
+
+    def _speculation(self) -> str:
+        """Whether anything drafts, and what."""
+        if not self._sources:
+            return "Speculation is off: the chat was started without a draft."
+        if not self.request.sources:
+            return "Speculation is off. /speculation on brings it back."
+        return f"Speculation is on: {', then '.join(source.value for source in self.request.sources)}."
 
     def _regenerate(self) -> None:
         if not self.messages:
