@@ -330,8 +330,8 @@ class _Watcher:
         left = time_left(running.seconds_left)
         if not sys.stderr.isatty():
             # A line for each repetition is enough where lines stay.
-            repetition = "warm-up" if task.repetition is None else f"{task.repetition + 1} of {comparison.runs}"
-            stage = f"{comparison.pairs[task.pair].name}, repetition {repetition}"
+            part = "warm-up" if task.repetition is None else f"repetition {task.repetition + 1} of {comparison.runs}"
+            stage = f"{comparison.pairs[task.pair].name}, {part}"
             if stage != self._stage:
                 self._stage, self._said = stage, stage + left
             self._line.show(Progress(fraction, self._said))

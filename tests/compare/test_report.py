@@ -35,7 +35,7 @@ RUN = {
     *("others_cores", "failure", "finish_reason", "identical", "differs_at", "text", "notices", "stats", "steps"),
 }
 FIGURES = {
-    *("runs", "failures", "tokens", "rate", "ratio", "first_token", "first_token_ratio", "prompt_rate"),
+    *("runs", "failures", "tokens", "rate", "ratio", "whole_ratio", "first_token", "first_token_ratio", "prompt_rate"),
     *("acceptance_rate", "mean_acceptance_length", "acceptance_by_position", "draft_time_share", "gaps"),
     *("peak_memory_bytes", "identical", "compared", "first_difference"),
 }

@@ -43,7 +43,7 @@ def test_a_table_of_ratios_with_verdicts() -> None:
     assert "                   plain               auto\n" in text
     assert "code            10.0 t/s  1.80× (1.80–1.80)\n" in text
     assert "geometric mean  10.0 t/s  1.37×" in text
-    assert "Auto: 1.37× (0.80–1.80), never below 0.80× (prose). No clear difference from plain.\n" in text
+    assert "Auto: 1.37× (0.80–1.80), never below 0.80× (prose). No clear difference from plain." in text
     assert "Below 1.00×\n  0.80× (0.80–0.80)  prose, auto, temperature 0\n" in text
     assert "In brackets: 95 % intervals" in " ".join(text.split())
 
@@ -58,6 +58,12 @@ def test_verdicts() -> None:
     )
     assert "Auto: 2.00× (2.00–2.00). Faster than plain." in words_of(measured(ways=(AUTO,), prompts=one))
     assert "Auto: 2.00×. One run is too few to be sure." in words_of(measured(ways=(AUTO,), prompts=one, runs=1))
+
+
+def test_the_prompt_counts_in_whole_replies() -> None:
+    """Nine tokens: 0.25 s for the first, then 0.8 s or, twice as fast, 0.4 s."""
+    assert "With the time to the first token: 1.62×." in words_of(measured(ways=(AUTO,)))
+    assert "With the time to" not in words_of(measured(ways=(AUTO,), start=Start.WARM))
 
 
 def test_few_runs_are_owned_up_to() -> None:

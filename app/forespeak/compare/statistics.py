@@ -78,8 +78,9 @@ def geometric_mean_of(values: Sequence[float]) -> Estimate | None:
 class Figures:
     """What some runs of one way say together. Seconds, tokens and tokens per second; None where nothing tells.
 
-    `rate` and `first_token` are medians; `ratio` and `first_token_ratio` are medians of the runs' ratios to plain in
-    the same visit. Rates of acceptance are of all drafts together. `gaps` are the 50th, 95th and 99th percentile of a
+    `rate` (of decoding) and `first_token` are medians; `ratio`, `whole_ratio` (of tokens per second of the whole reply,
+    the prompt's reading included) and `first_token_ratio` are medians of the runs' ratios to plain in the same visit.
+    Rates of acceptance are of all drafts together. `gaps` are the 50th, 95th and 99th percentile of a
     token's time: its step's seconds, shared by the tokens that the step emitted. `identical` of `compared` runs have
     plain's tokens; `first_difference` is the earliest token, counted from 0, at which one does not.
     """
@@ -89,6 +90,7 @@ class Figures:
     tokens: float | None
     rate: Estimate | None
     ratio: Estimate | None
+    whole_ratio: float | None
     first_token: float | None
     first_token_ratio: float | None
     prompt_rate: float | None
@@ -237,6 +239,13 @@ def figures(runs: Sequence[Run], plain: dict[Visited, Run]) -> Figures:
         ratio=None
         if not runs or runs[0].task.way.is_plain
         else median_of([run.rate / base.rate for run, base in paired if run.rate and base.rate]),
+        whole_ratio=_median(
+            [
+                whole / whole_base
+                for run, base in paired
+                if (whole := _whole_rate(run)) and (whole_base := _whole_rate(base))
+            ]
+        ),
         first_token=_median([run.stats.time_to_first_token_seconds for run in good]),
         first_token_ratio=_median(
             [
@@ -256,6 +265,11 @@ def figures(runs: Sequence[Run], plain: dict[Visited, Run]) -> Figures:
         compared=len(compared),
         first_difference=min((run.differs_at for run in compared if run.differs_at is not None), default=None),
     )
+
+
+def _whole_rate(run: Run) -> float | None:
+    stats = run.stats
+    return _share(stats.generated_tokens, stats.time_to_first_token_seconds + stats.decode_seconds)
 
 
 def _median(values: Sequence[float]) -> float | None:

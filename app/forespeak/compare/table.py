@@ -160,7 +160,10 @@ def _verdicts(comparison: Comparison, totals: Sequence[Total]) -> Iterable[str]:
         worst = total.worst
         if worst is not None and worst.figures.ratio is not None and total.ratio.value != worst.figures.ratio.value:
             words += f", never below {worst.figures.ratio.value:.2f}× ({worst.category})"
-        yield _wrapped(f"{words}. {_judgement(total.ratio)}", "  ")
+        words += f". {_judgement(total.ratio)}"
+        if comparison.start is not Start.WARM and total.figures.whole_ratio is not None:
+            words += f" With the time to the first token: {total.figures.whole_ratio:.2f}×."
+        yield _wrapped(words, "  ")
 
 
 def _judgement(ratio: Estimate) -> str:
@@ -244,17 +247,20 @@ def _interval_words(summary: Summary) -> str:
     if not estimates:
         return "Nothing could be compared."
     words = "Ratios are medians of decode rates, each run against plain in the same repetition."
-    coverages = [estimate.interval.coverage for estimate in estimates if estimate.interval is not None]
-    if not coverages:
-        return f"{words} One run each tells nothing of how sure they are."
-    least = min(coverages)
-    if least < COVERAGE:
-        runs = min(estimate.count for estimate in estimates if estimate.interval is not None)
-        return (
-            f"{words} In brackets: the lowest and the highest of {runs}, which hold the true median with a probability "
-            f"of {least * 100:.0f} % only; more runs say more. For geometric means: 95 % intervals over the categories."
+    known = [(estimate.interval.coverage, estimate.count) for estimate in estimates if estimate.interval is not None]
+    coverage, runs = min(known, default=(0.0, 1))
+    if not known:
+        words += " One run each tells nothing of how sure they are."
+    elif coverage < COVERAGE:
+        words += (
+            f" In brackets: the lowest and the highest of {runs}, which hold the true median with a probability of "
+            f"{coverage * 100:.0f} % only; more runs say more."
         )
-    return f"{words} In brackets: 95 % intervals, those of geometric means over the categories."
+    else:
+        words += " In brackets: 95 % intervals."
+    if len({(cell.pair, cell.temperature, cell.category) for cell in summary.cells}) >= 3:
+        words += " Those of geometric means are 95 % intervals over what they are the means of."
+    return words
 
 
 def _notes_on_words(comparison: Comparison, summary: Summary) -> Iterable[str]:
