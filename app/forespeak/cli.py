@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from forespeak import __version__, bench_command, terminal
+from forespeak import __version__, bench_command, parity_command, terminal
 from forespeak.draft_arguments import (
     STARTER,
     add_draft_argument,
@@ -104,7 +104,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"forespeak {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_chat(commands.add_parser("chat", help="chat in the terminal, or answer one prompt", description=_chat.__doc__))
-    bench_command.add_to(commands, bench_command.Models(_engine, _target_path, _draft_path))
+    models = bench_command.Models(_engine, _target_path, _draft_path)
+    bench_command.add_to(commands, models)
+    parity_command.add_to(commands, models)
     doctor = commands.add_parser("doctor", help="what is installed, found and free here", description=_doctor.__doc__)
     doctor.add_argument("--json", action="store_true", help="machine-readable")
     doctor.set_defaults(command=_doctor)
@@ -186,7 +188,7 @@ def _chat(options: argparse.Namespace) -> int:
     if options.json and options.prompt is None:
         options.fail("argument --json: give the prompt with -p")
     prompt = _prompt(options)
-    engine = _engine()
+    engine = _engine(remembers=True)
     try:
         loaded = _load(engine, options)
         if loaded.draft is None:
@@ -203,12 +205,14 @@ def _chat(options: argparse.Namespace) -> int:
     return 0
 
 
-def _engine() -> Engine:
+def _engine(*, remembers: bool = False) -> Engine:
+    """An engine of this process; one that `remembers` goes on from what a pair has learned before."""
     # Imported late: --help and wrong arguments need not wait for llama.cpp.
     from forespeak.engines.host import llamacpp_engine
     from forespeak.pairing.compatibility import refusal
+    from forespeak.pairing.pair_memory import PairFiles
 
-    return llamacpp_engine(refusal)
+    return llamacpp_engine(refusal, PairFiles(folders().pairs) if remembers else None)
 
 
 def _sources(options: argparse.Namespace) -> tuple[Source, ...]:

@@ -182,6 +182,7 @@ def _folders() -> dict[str, Any]:
     named = {
         "models": places.models,
         "chats": places.chats.parent,
+        "pairs": places.pairs,
         "settings": places.config,
         "cache": places.cache,
         "logs": places.logs,

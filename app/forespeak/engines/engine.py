@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+from forespeak.engines.parity_result import ParityRequest, ParityResult
 from forespeak.speculation.decode import Event
 from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import Source
@@ -166,7 +167,7 @@ class Died:
     details: str = ""
 
 
-Body = Progress | Loaded | Converted | Notice | Event | Failed | Died
+Body = Progress | Loaded | Converted | Notice | Event | ParityResult | Failed | Died
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +207,9 @@ class Engine(Protocol):
 class EngineClient(Protocol):
     """An engine somewhere else. Calls return at once with the request's number; what happens is told to a listener.
 
-    Requests are served one after the other. Each one ends with exactly one of Loaded, Converted, Finished, Failed or
-    Died. After a death, the next request starts a new engine and loads the last pair again first.
+    Requests are served one after the other. Each one ends with exactly one of Loaded, Converted, Finished,
+    ParityResult, Failed or Died. After a death, the next request starts a new engine and loads the last pair again
+    first.
     """
 
     def load(self, request: LoadRequest) -> int: ...
@@ -216,8 +218,15 @@ class EngineClient(Protocol):
 
     def convert(self, request: ConversionRequest) -> int: ...
 
+    def check(self, request: ParityRequest) -> int:
+        """Check the loaded pair, beside its chat, whose caches stay as they are."""
+        ...
+
     def cancel(self, request: int) -> None:
-        """Ask a request to end early: a generation ends with Finished(CANCELLED), the others with Failed."""
+        """Ask a request to end early.
+
+        A generation ends with Finished(CANCELLED), a check with what it has, the others with Failed.
+        """
         ...
 
     def close(self) -> None: ...

@@ -38,11 +38,13 @@ from forespeak.engines.engine import (
     LoadRequest,
     PairCheck,
 )
+from forespeak.engines.pair_knowledge import PairMemory, ParityCheck, ReproducibleEngine
+from forespeak.engines.parity_result import ParityRequest, ParityResult
 from forespeak.errors import UserFacingError
 from forespeak.speculation.decode import Finished
 from forespeak.speculation.trace import Step
 
-Request = LoadRequest | GenerationRequest | ConversionRequest
+Request = LoadRequest | GenerationRequest | ConversionRequest | ParityRequest
 Listener = Callable[[EngineEvent], None]
 EngineFactory = Callable[[PairCheck], Engine]
 
@@ -67,14 +69,14 @@ class _Cancel:
 
 def is_last(body: Body) -> bool:
     """Whether an event ends its request."""
-    return isinstance(body, Loaded | Converted | Finished | Failed | Died)
+    return isinstance(body, Loaded | Converted | Finished | ParityResult | Failed | Died)
 
 
-def llamacpp_engine(pair_check: PairCheck) -> Engine:
+def llamacpp_engine(pair_check: PairCheck, memory: PairMemory | None = None) -> Engine:
     """The engine that the child makes by default. Imports llama.cpp, so only the child calls it."""
     from forespeak.engines.llamacpp.engine import LlamaEngine
 
-    return LlamaEngine(pair_check)
+    return LlamaEngine(pair_check, memory)
 
 
 class EngineProcess:
@@ -87,12 +89,19 @@ class EngineProcess:
     """
 
     def __init__(
-        self, listener: Listener, *, log_path: Path, pair_check: PairCheck, engine: EngineFactory = llamacpp_engine
+        self,
+        listener: Listener,
+        *,
+        log_path: Path,
+        pair_check: PairCheck,
+        engine: EngineFactory = llamacpp_engine,
+        parity_check: ParityCheck | None = None,
     ) -> None:
         self._listener = listener
         self._log_path = log_path
         self._pair_check = pair_check
         self._engine = engine
+        self._parity_check = parity_check
         self._lock = threading.RLock()
         self._child: _Child | None = None
         self._numbers = iter(range(1, sys.maxsize))
@@ -119,6 +128,10 @@ class EngineProcess:
         with self._lock:
             return self._send(request, reload=False)
 
+    def check(self, request: ParityRequest) -> int:
+        with self._lock:
+            return self._send(request, reload=True)
+
     def cancel(self, request: int) -> None:
         with self._lock:
             if self._child is not None and self._child.alive:
@@ -140,7 +153,7 @@ class EngineProcess:
                 return number
             except _ChildGoneError:
                 pass
-        self._child = _Child(self._listener, self._log_path, self._pair_check, self._engine)
+        self._child = _Child(self._listener, self._log_path, self._pair_check, self._engine, self._parity_check)
         # A child that dies this early answers for itself, through its reader.
         with contextlib.suppress(_ChildGoneError):
             if reload and self._last_load is not None:
@@ -156,7 +169,14 @@ class _ChildGoneError(Exception):
 class _Child:
     """One child process, its pipe and the thread that reads it."""
 
-    def __init__(self, listener: Listener, log_path: Path, pair_check: PairCheck, engine: EngineFactory) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        log_path: Path,
+        pair_check: PairCheck,
+        engine: EngineFactory,
+        parity_check: ParityCheck | None,
+    ) -> None:
         self._listener = listener
         self._log_path = log_path
         self._open: list[int] = []
@@ -166,7 +186,10 @@ class _Child:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self.process = context.Process(
-            target=serve, args=(theirs, log_path, pair_check, engine), name="forespeak-engine", daemon=True
+            target=serve,
+            args=(theirs, log_path, pair_check, engine, parity_check),
+            name="forespeak-engine",
+            daemon=True,
         )
         self.process.start()
         theirs.close()
@@ -252,12 +275,18 @@ def _tail(path: Path) -> str:
 # ---- the child's side ----
 
 
-def serve(pipe: Connection, log_path: Path, pair_check: PairCheck, make_engine: EngineFactory) -> None:
+def serve(
+    pipe: Connection,
+    log_path: Path,
+    pair_check: PairCheck,
+    make_engine: EngineFactory,
+    parity_check: ParityCheck | None = None,
+) -> None:
     """The child's whole life: read requests, work on them one after the other, leave when the pipe closes."""
     _redirect_output(log_path)
     # Ctrl+C in a terminal goes to the whole group; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    worker = _Worker(pipe, pair_check, make_engine)
+    worker = _Worker(pipe, pair_check, make_engine, parity_check)
     threading.Thread(target=worker.run, name="engine-worker", daemon=True).start()
     while True:
         try:
@@ -276,11 +305,14 @@ def serve(pipe: Connection, log_path: Path, pair_check: PairCheck, make_engine: 
 class _Worker:
     """Serves jobs one by one on a thread of its own."""
 
-    def __init__(self, pipe: Connection, pair_check: PairCheck, make_engine: EngineFactory) -> None:
+    def __init__(
+        self, pipe: Connection, pair_check: PairCheck, make_engine: EngineFactory, parity_check: ParityCheck | None
+    ) -> None:
         self.jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._outbox = _Outbox(pipe)
         self._pair_check = pair_check
         self._make_engine = make_engine
+        self._parity_check = parity_check
         self._cancelled: set[int] = set()
 
     def cancel(self, number: int) -> None:
@@ -317,6 +349,10 @@ class _Worker:
             return
         if isinstance(request, LoadRequest):
             done: Body | None = engine.load(request, progress, cancelled)
+        elif isinstance(request, ParityRequest):
+            if self._parity_check is None or not isinstance(engine, ReproducibleEngine):
+                raise UserFacingError("This engine cannot be checked.", "Its scores cannot be read.", "")
+            done = self._parity_check(engine, request, progress, cancelled)
         else:
             done = engine.convert(request, progress, cancelled)
         yield done if done is not None else Failed("Cancelled.")

@@ -29,6 +29,11 @@ class Folders:
         """The database of the chats, a file."""
         return self.data / "chats.db"
 
+    @property
+    def pairs(self) -> Path:
+        """What is known of pairs: a folder of small files, made when the first one is written."""
+        return self.data / "pairs"
+
     def create(self) -> None:
         """Make the folders that are missing. Raises UserFacingError."""
         for folder, purpose in (
