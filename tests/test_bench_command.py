@@ -272,9 +272,35 @@ class TestOutput:
         broken = str(ModelFile(WORDS).write(tmp_path / "broken.gguf"))
         engine.refuses = frozenset({"broken"})
         assert cli.run(["bench", "--target", broken, target, "--draft", draft, *SMALL]) == 2
+        printed = capsys.readouterr().out
+        assert "broken + small could not be measured" in printed
+        assert "Auto: 2.00×" in printed
+
+    def test_nothing_that_can_be_loaded(
+        self, engine: TimedEngine, target: str, draft: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        engine.refuses = frozenset({"big"})
+        assert cli.run(["bench", "--target", target, "--draft", draft, *SMALL]) == 2
         printed = capsys.readouterr()
-        assert "broken + small could not be measured" in printed.err
+        assert printed.out == ""
+        assert "big + small could not be measured: big.gguf could not be loaded." in printed.err
+
+    def test_a_disk_that_fills_up_does_not_cost_the_figures(
+        self, engine: TimedEngine, target: str, draft: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        results = tmp_path / "r.json"
+
+        def block(_: GenerationRequest) -> str | None:
+            if results.is_file():
+                results.unlink()
+                results.mkdir()
+            return None
+
+        engine.fails = block
+        assert cli.run(["bench", "--target", target, "--draft", draft, *SMALL, "--json", str(results)]) == 2
+        printed = capsys.readouterr()
         assert "Auto: 2.00×" in printed.out
+        assert "could not be written" in printed.err
 
     def test_nothing_but_failures(
         self, engine: TimedEngine, target: str, draft: str, capsys: pytest.CaptureFixture[str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -247,8 +248,9 @@ def _bench(models: Models, options: argparse.Namespace) -> int:
             results = runner.run()
     finally:
         engine.close()
+    code = _tell(results, watcher.record, as_json=options.json == "-")
     watcher.save()
-    return _tell(results, watcher.record, as_json=options.json == "-")
+    return code
 
 
 def _pairs(
@@ -300,7 +302,7 @@ class _Watcher:
         self._said = ""
 
     def hear(self, happening: Happening) -> None:
-        from forespeak.compare.runner import Loading, PairFailed, Running, Visited
+        from forespeak.compare.runner import Loading, Running, Visited
 
         match happening:
             case Loading(progress=progress):
@@ -308,9 +310,9 @@ class _Watcher:
             case Running():
                 self._show(happening)
             case Visited():
-                self.save()
-            case PairFailed(pair, problem):
-                terminal.say(f"{self._comparison.pairs[pair].name} could not be measured: {problem}")
+                # A disk that is full for a while must not cost what was measured; the last attempt counts.
+                with contextlib.suppress(UserFacingError):
+                    self.save()
             case _:
                 pass
 
@@ -365,8 +367,11 @@ def _tell(results: Results, record: Record, *, as_json: bool) -> int:
             terminal.say(text)
         else:
             sys.stdout.write(text)
-    elif not results.complete:
-        terminal.say("Stopped before anything was measured.")
+    else:
+        for pair, problem in results.problems.items():
+            terminal.say(f"{results.comparison.pairs[pair].name} could not be measured: {problem}")
+        if not results.complete:
+            terminal.say("Stopped before anything was measured.")
     if not results.complete:
         return INTERRUPTED
     failed = results.problems or not any(run.failure is None for run in results.runs)
