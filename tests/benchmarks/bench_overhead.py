@@ -4,11 +4,11 @@
         [--only TEXT] [--json FILE]
 
 Target and draft are doubles that hand out views of two fixed score matrices (float32, 152k wide: a broad normal heap, a
-few dozen high scores, and the token of a given text on top; the draft disagrees in every tenth place). Whatever passes
-inside them is taken off. What is left is ours: the loop, the sampler, verification, the draft source, the lengths'
-judge and the Steps. Drafts are four tokens long in every step: the judge of Auto is asked and told everything, then
-overruled, and told of a real pair's seconds. Milliseconds of this thread's processor time per step, so that what runs
-beside counts little; the median of the repeats' means.
+few dozen high scores, and the token of a given text on top; the draft disagrees in every tenth place). Afterwards they
+get the same calls again by themselves, and that time is taken off. What is left is ours: the loop, the sampler,
+verification, the draft source, the lengths' judge and the Steps. Drafts are four tokens long in every step: the judge
+of Auto is asked and told everything, then overruled, and told of a real pair's seconds. Milliseconds of this thread's
+processor time per step, so that what runs beside counts for little; the median of the repeats.
 
 Flatness: the same behind 1,000 and 32,000 tokens. Model-free sources are not overruled; they draft from a reply that
 repeats a passage of the prompt, and `tested` says how much.
@@ -101,7 +101,8 @@ class Reciting:
         # Twice in a row, so that every batch is one view.
         self._rows = np.concatenate((rows, rows))
         self._changed: list[tuple[int, int, float]] = []
-        self.seconds = 0.0
+        self.calls: list[tuple[Sequence[int] | None, int]] = []
+        """Tokens and outputs of each evaluation; None and the length of each truncation."""
 
     @property
     def vocabulary(self) -> Words:
@@ -124,7 +125,7 @@ class Reciting:
         return ROWS
 
     def evaluate(self, tokens: Sequence[int], outputs: int) -> Logits:
-        before = time.thread_time()
+        self.calls.append((tokens, outputs))
         self._tokens += tokens
         for row, token, score in reversed(self._changed):
             self._rows[row, token] = score
@@ -137,14 +138,25 @@ class Reciting:
             row = first % ROWS + place
             self._changed.append((row, token, float(self._rows[row, token])))
             self._rows[row, token] = 20.0
-        view = self._rows[first % ROWS : first % ROWS + outputs]
-        self.seconds += time.thread_time() - before
-        return view
+        return self._rows[first % ROWS : first % ROWS + outputs]
 
     def truncate(self, length: int) -> None:
-        before = time.thread_time()
+        self.calls.append((None, length))
         del self._tokens[length:]
-        self.seconds += time.thread_time() - before
+
+    def replay_seconds(self, start: int) -> float:
+        """What the calls from number `start` on take, all by themselves."""
+        calls, self.calls = self.calls, []
+        self._tokens.clear()
+        before = 0.0
+        for number, (tokens, count) in enumerate(calls):
+            if number == start:
+                before = time.thread_time()
+            if tokens is None:
+                self.truncate(count)
+            else:
+                self.evaluate(tokens, count)
+        return time.thread_time() - before if len(calls) > start else 0.0
 
 
 class Held:
@@ -261,26 +273,27 @@ class Bench:
             Held(judge) if case.held else judge,
             DecodeSettings(),
         )
-        steps = tested = 0
-        started = model = 0.0
+        count = tested = 0
+        started, marks = 0.0, (0, 0)
         for event in events:
             if isinstance(event, Finished):
-                raise SystemExit(f"{case.name}: the reply ended after {steps} steps")
+                raise SystemExit(f"{case.name}: the reply ended after {count} steps")
             if not isinstance(event, Step):
                 continue
-            if steps == WARM_UP:
-                started, model, tested = time.thread_time(), target.seconds + draft.seconds, 0
+            if count == WARM_UP:
+                tested, marks = 0, (len(target.calls), len(draft.calls))
                 if profile is not None:
                     profile.enable()
-            tested += event.tested_count
-            steps += 1
-            if steps == WARM_UP + self.steps:
+                started = time.thread_time()
+            count, tested = count + 1, tested + event.tested_count
+            if count == WARM_UP + self.steps:
                 break
-        ours = time.thread_time() - started - (target.seconds + draft.seconds - model)
+        seconds = time.thread_time() - started
         if profile is not None:
             profile.disable()
         events.close()  # type: ignore[attr-defined]
-        return Measured(ours / self.steps * 1e3, tested / self.steps)
+        seconds -= sum(model.replay_seconds(mark) for model, mark in zip((target, draft), marks, strict=True))
+        return Measured(seconds / self.steps * 1e3, tested / self.steps)
 
 
 def main() -> int:
@@ -316,8 +329,19 @@ def main() -> int:
         verdicts.append("flat" if flat <= FLAT else f"wanted {FLAT} x: MISSED")
         missed += sum("MISSED" in verdict for verdict in verdicts)
         tested = runs[-1][1].tested
-        print(f"{case.name:28}{near:8.3f}{far:8.3f}{flat:8.2f}{tested:8.1f}  {', '.join(verdicts)}", flush=True)
-        rows.append({"case": case.name, "ms_1k": near, "ms_32k": far, "ratio": flat, "tested_per_step": tested})
+        print(
+            f"{case.name:28}{near:8.3f}{far:8.3f}{flat:8.2f}{tested:8.1f}  {', '.join(verdicts)}",
+            flush=True,
+        )
+        rows.append(
+            {
+                "case": case.name,
+                "ms_1k": near,
+                "ms_32k": far,
+                "ratio": flat,
+                "tested_per_step": tested,
+            }
+        )
     if options.json is not None:
         import json
 
