@@ -22,6 +22,7 @@ from forespeak.errors import UserFacingError
 from forespeak.ui.actions import Commands
 from forespeak.ui.main_window import MainWindow
 from forespeak.ui.pair_controller import Fit, Starter
+from forespeak.ui.parity_controller import KeptResults
 from forespeak.ui.preferences import Preferences, PreferencesFile
 from forespeak.ui.session import Session
 from forespeak.ui.window_menus import add_menus
@@ -113,6 +114,7 @@ def make_app(qtbot: QtBot, tmp_path: Path) -> Iterator[AppMaker]:
         models: FakeModels | None = None,
         prepare: Callable[[ScriptedEngine], None] = lambda engine: None,
         store: ChatStore | None = None,
+        kept: KeptResults | None = None,
         **chosen: object,
     ) -> App:
         models = models or FakeModels(tmp_path)
@@ -133,13 +135,14 @@ def make_app(qtbot: QtBot, tmp_path: Path) -> Iterator[AppMaker]:
         window = MainWindow()
         qtbot.addWidget(window)
         window.resize(1280, 820)
-        kept = store or ChatStore(tmp_path / "chats.db")
-        session = Session(window, kept, preferences, PreferencesFile(tmp_path / "preferences.json"), models, connect)
+        chats = store or ChatStore(tmp_path / "chats.db")
+        file = PreferencesFile(tmp_path / "preferences.json")
+        session = Session(window, chats, preferences, file, models, connect, kept)
         commands = add_menus(window, session, tmp_path)
         window.closing.connect(session.close)
         window.show()
         qtbot.waitExposed(window)
-        app = App(window, session, kept, models, commands, tmp_path, engines)
+        app = App(window, session, chats, models, commands, tmp_path, engines)
         made.append(app)
         session.start()
         if ready:

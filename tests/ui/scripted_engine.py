@@ -7,7 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from forespeak.engines.engine import (
@@ -24,6 +24,7 @@ from forespeak.engines.engine import (
     Notice,
     Progress,
 )
+from forespeak.engines.parity_result import ParityRequest, ParityResult
 from forespeak.speculation.decode import Finished, PromptProgress
 from forespeak.speculation.trace import (
     Alternative,
@@ -37,7 +38,7 @@ from forespeak.speculation.trace import (
     Token,
 )
 
-Request = LoadRequest | GenerationRequest | ConversionRequest
+Request = LoadRequest | GenerationRequest | ConversionRequest | ParityRequest
 
 
 def pieces(text: str) -> list[str]:
@@ -120,6 +121,8 @@ class ScriptedEngine:
     load_answer: Callable[[LoadRequest], Body] | None = None
     convert_answer: Callable[[ConversionRequest], Body] | None = None
     load_gate: threading.Event | None = None
+    check_answer: ParityResult | Failed | Died | None = None
+    check_gate: threading.Event | None = None
     load_stages: Sequence[Progress] = (Progress(0.5, "Reading the target"),)
     requests: list[Request] = field(default_factory=list)
 
@@ -140,6 +143,9 @@ class ScriptedEngine:
         return self._add(request)
 
     def convert(self, request: ConversionRequest) -> int:
+        return self._add(request)
+
+    def check(self, request: ParityRequest) -> int:
         return self._add(request)
 
     def cancel(self, request: int) -> None:
@@ -182,6 +188,8 @@ class ScriptedEngine:
                     self._load(number, request)
                 case ConversionRequest():
                     self._convert(number, request)
+                case ParityRequest():
+                    self._check(number)
                 case GenerationRequest():
                     self._generate(number, request)
 
@@ -203,6 +211,20 @@ class ScriptedEngine:
         else:
             draft = None if request.draft is None else summary(request.draft)
             self._tell(number, Loaded(summary(request.target), draft, None, None, ("CPU",), 2))
+
+    def _check(self, number: int) -> None:
+        """Waits between cases; stopped, it gives those that are done."""
+        assert self.check_answer is not None
+        answer, done = self.check_answer, 0
+        if isinstance(answer, ParityResult):
+            for done, case in enumerate(answer.cases):
+                self._tell(number, Progress(done / answer.planned, f"{case.prompt}, greedy"))
+                while self.check_gate is not None and not self.check_gate.wait(0.01) and not self._stopped(number):
+                    pass
+                if self._stopped(number):
+                    answer = replace(answer, cases=answer.cases[:done])
+                    break
+        self._tell(number, answer)
 
     def _convert(self, number: int, request: ConversionRequest) -> None:
         for percent in range(0, 100, 10):

@@ -116,22 +116,34 @@ def make_session(
     window: MainWindow, appearance: AppearanceKeeper, preferences_file: PreferencesFile, where: Folders
 ) -> Session:
     """Open the chats and put everything together. Raises UserFacingError if they cannot be opened, or are already."""
+    from functools import partial
+
     from forespeak.chats.store import ChatStore
-    from forespeak.engines.host import EngineProcess
+    from forespeak.engines.host import EngineProcess, llamacpp_engine
     from forespeak.pairing.compatibility import refusal
+    from forespeak.pairing.pair_memory import PairFiles
+    from forespeak.pairing.self_test import SelfTest
     from forespeak.ui.disk_models import DiskModels
     from forespeak.ui.session import Session
     from forespeak.ui.window_menus import add_menus
 
     where.create()
     lock = _claim(where)
+    pairs = PairFiles(where.pairs)
     session = Session(
         window,
         ChatStore(where.chats),
         appearance.preferences,
         preferences_file,
         DiskModels(where.models),
-        lambda listener: EngineProcess(listener, log_path=where.logs / "engine.log", pair_check=refusal),
+        lambda listener: EngineProcess(
+            listener,
+            log_path=where.logs / "engine.log",
+            pair_check=refusal,
+            engine=partial(llamacpp_engine, memory=pairs),
+            parity_check=SelfTest(pairs),
+        ),
+        pairs,
     )
     session.preferencesChanged.connect(appearance.apply)
     add_menus(window, session, where.logs)

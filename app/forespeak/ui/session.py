@@ -21,6 +21,7 @@ from forespeak.ui.main_window import MainWindow
 from forespeak.ui.memory_use import MemoryUse
 from forespeak.ui.pair_controller import Models, PairController
 from forespeak.ui.pair_view import PairView
+from forespeak.ui.parity_controller import KeptResults, ParityController
 from forespeak.ui.preferences import Preferences, PreferencesFile
 from forespeak.ui.problem_view import ProblemView
 from forespeak.ui.reply_controller import ReplyController
@@ -43,6 +44,7 @@ class Session(QObject):
         preferences_file: PreferencesFile,
         models: Models,
         connect_engine: Callable[[Callable[[EngineEvent], None]], EngineClient],
+        kept: KeptResults | None = None,
     ) -> None:
         super().__init__(window)
         self.window = window
@@ -62,6 +64,7 @@ class Session(QObject):
         self.chats = ChatController(
             store, self.chat_worker, self.pair, self.replies, window.conversation, window.panel, preferences, self
         )
+        self.parity = ParityController(self.pair, self.bridge, self.file_worker, kept, lambda: self.preferences, self)
         self.memory = MemoryUse(self.file_worker, self._engine_pid, self)
         self.problems = ProblemView(window, self)
         self.pair_view = PairView(window, self.pair, self.chats, self.problems, preferences, self)
@@ -125,6 +128,10 @@ class Session(QObject):
         self.saver.recovered.connect(self.problems.saving_recovered)
         self.problems.retryRequested.connect(self.saver.retry)
         self.memory.measured.connect(window.top.set_memory)
+        window.panel.parity.checkRequested.connect(self.parity.start)
+        window.panel.parity.stopRequested.connect(self.parity.stop)
+        self.parity.changed.connect(self._show_parity)
+        self.chats.busyChanged.connect(self._reply_first)
 
     # -- preferences
 
@@ -215,6 +222,16 @@ class Session(QObject):
     def _chat_opened(self, chat: Chat | None) -> None:
         if self._settings is not None:
             self._settings.set_chat_prompt(None if chat is None else chat.system_prompt)
+
+    @Slot()
+    def _show_parity(self) -> None:
+        self.window.panel.parity.show_status(self.parity.status)
+
+    @Slot()
+    def _reply_first(self) -> None:
+        """A message does not wait for a check of the pair."""
+        if self.replies.busy_chats:
+            self.parity.stop()
 
     # -- the engine
 

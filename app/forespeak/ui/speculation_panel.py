@@ -22,6 +22,7 @@ from forespeak.ui.charts import Chart, PositionBars, Sparkline, StepsStrip
 from forespeak.ui.draft_sources import short_name
 from forespeak.ui.legend import Legend
 from forespeak.ui.length_bars import LengthBars
+from forespeak.ui.parity_card import ParityCard
 from forespeak.ui.theme import LIGHT, MarkKind, Theme, mark_kind, source_kind
 
 PANEL_WIDTH = 316
@@ -173,6 +174,8 @@ class SpeculationPanel(QWidget):
         self._by_source.setAccessibleName(self.tr("Accepted by source"))
         counts.addWidget(self._by_source)
 
+        self.parity = ParityCard(inside)
+        column.addWidget(self.parity)
         column.addStretch(1)
         self._legend = Legend(self)
         outer.addWidget(self._legend)
@@ -218,6 +221,7 @@ class SpeculationPanel(QWidget):
             label.setStyleSheet(f"color: {theme.ink}; font-size: 13px;")
         self._state.setStyleSheet(f"color: {theme.ink}; font-weight: 600;")
         self._colour_rate()
+        self.parity.set_theme(theme)
         for chart in (self._dot, self._sparkline, self._bars, self._lengths, self._strip, self._legend):
             chart.set_theme(theme)
 
