@@ -199,7 +199,7 @@ class TestOutput:
         assert cli.run(["bench", "--target", target, "--draft", draft, *SMALL]) == 0
         printed = capsys.readouterr()
         assert printed.out.startswith("big + small, temperature 0\n")
-        assert "Auto: 2.00× (2.00–2.00). Faster than plain." in printed.out
+        assert "Auto: 2.00× (2.00–2.00). Faster than plain in all 4 runs." in printed.out
         assert printed.err.splitlines() == [
             "Loading",
             "big + small, warm-up",
@@ -213,7 +213,7 @@ class TestOutput:
         assert cli.run(["bench", "--target", target, "--draft", draft, *SMALL, "--json", "-"]) == 0
         printed = capsys.readouterr()
         assert len(json.loads(printed.out)["runs"]) == 2 * 2 * 3
-        assert "Faster than plain." in printed.err
+        assert "Faster than plain in all 4 runs." in printed.err
 
     def test_files(self, engine: TimedEngine, target: str, draft: str, tmp_path: Path) -> None:
         results, lines = tmp_path / "r.json", tmp_path / "r.csv"

@@ -53,10 +53,11 @@ def test_verdicts() -> None:
     assert "Slower than plain." not in slow  # of two categories there is no interval
     assert "Too few values to be sure." in slow
     one = prompts("code")
-    assert "Auto: 0.50× (0.50–0.50). Slower than plain." in words_of(
+    assert "Auto: 0.50× (0.50–0.50). Slower than plain in all 2 runs." in words_of(
         measured(TimedEngine(seconds=lambda request: 0.2 if request.sources else 0.1), ways=(AUTO,), prompts=one)
     )
-    assert "Auto: 2.00× (2.00–2.00). Faster than plain." in words_of(measured(ways=(AUTO,), prompts=one))
+    assert "Auto: 2.00× (2.00–2.00). Faster than plain in all 2 runs." in words_of(measured(ways=(AUTO,), prompts=one))
+    assert "Auto: 2.00× (2.00–2.00). Faster than plain." in words_of(measured(ways=(AUTO,), prompts=one, runs=6))
     assert "Auto: 2.00×. One run is too few to be sure." in words_of(measured(ways=(AUTO,), prompts=one, runs=1))
 
 

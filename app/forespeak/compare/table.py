@@ -18,6 +18,8 @@ WIDTH = 100
 _GAP = "  "
 _LABEL = 18
 """The longest name of a column or a line: the widest line then fits."""
+_POSITIONS = 16
+"""Places of a draft whose acceptance is shown; longer drafts are rare, and their figures made of little."""
 _NONE = "–"
 
 
@@ -122,7 +124,7 @@ def _behind(comparison: Comparison, totals: Sequence[Total]) -> Iterable[str]:
     yield from _table(rows)
     for total in totals:
         if total.figures.acceptance_by_position:
-            rates = " ".join(f"{rate:.2f}" for rate in total.figures.acceptance_by_position)
+            rates = " ".join(f"{rate:.2f}" for rate in total.figures.acceptance_by_position[:_POSITIONS])
             yield _wrapped(f"accepted by position, {way_label(total.way, comparison)}: {rates}", "  ")
 
 
@@ -167,13 +169,15 @@ def _verdicts(comparison: Comparison, totals: Sequence[Total]) -> Iterable[str]:
 
 
 def _judgement(ratio: Estimate) -> str:
-    low, high = (ratio.interval.low, ratio.interval.high) if ratio.interval else (ratio.value, ratio.value)
-    if ratio.interval is None:
+    interval = ratio.interval
+    if interval is None:
         return "One run is too few to be sure." if ratio.count == 1 else "Too few values to be sure."
-    if low > 1.0:
-        return "Faster than plain."
-    if high < 1.0:
-        return "Slower than plain."
+    # Where no 95 % interval can be had, its ends are the lowest and the highest run: say no more than that.
+    runs = "" if interval.coverage >= COVERAGE else f" in all {ratio.count} runs"
+    if interval.low > 1.0:
+        return f"Faster than plain{runs}."
+    if interval.high < 1.0:
+        return f"Slower than plain{runs}."
     return "No clear difference from plain."
 
 
@@ -187,7 +191,7 @@ def _over_everything(results: Results, summary: Summary) -> Iterable[str]:
             )
     lines += [
         f"{way_label(against.auto, comparison)} against each cell's best fixed length, plain included: "
-        f"{ratio_words(against.ratio)}, worst cell {against.worst:.2f}×"
+        f"{ratio_words(against.ratio)}" + (f", worst cell {against.worst:.2f}×" if against.ratio.count > 1 else "")
         for against in summary.against_fixed
     ]
     if lines:
