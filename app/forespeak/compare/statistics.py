@@ -2,8 +2,9 @@
 
 Intervals of a median are exact order-statistic intervals (David and Nagaraja, "Order Statistics", section 7.1): the
 k-th smallest and the k-th largest value hold the median with a probability that depends on their number alone, if runs
-are independent. They speak of the prompts that were measured, not of all that there could be. Few runs allow no 95 % interval: then it is the range of all of them, with the coverage that it has.
-Intervals of a geometric mean are bootstrap percentiles over what it is the mean of.
+are independent. They speak of the prompts that were measured, not of all that there could be. Few runs allow no 95 %
+interval: then it is the range of all of them, with the coverage that it has. Intervals of a geometric mean are
+bootstrap percentiles over what it is the mean of.
 """
 
 from __future__ import annotations
