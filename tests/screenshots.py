@@ -21,6 +21,10 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 PICTURES = Path(__file__).resolve().parents[1] / "resources" / "screenshots"
 
 RECIPE = "How do I make a good cup of tea? Answer in four numbered steps."
+BREAD = (
+    "Write a short table of contents for a book about bread. Number each chapter and begin each chapter with the "
+    "words: How to bake"
+)
 CODE = "Write a Python function that checks whether a word is a palindrome, and show how to use it."
 
 
@@ -38,6 +42,11 @@ class Picture:
         "Letter to the landlord",
     )
     card: bool = True
+    sources: tuple[str, ...] = ("draft-model",)
+    draft_length: int | None = None
+    tokens: int = 170
+    slow_draft: bool = False
+    """The starter pair the wrong way round: its draft costs more than its target."""
 
 
 PICTURE = {
@@ -45,6 +54,15 @@ PICTURE = {
     "chat-dark": Picture(dark=True),
     "chat-narrow": Picture(size=(720, 860), card=False),
     "chat-150": Picture(size=(1200, 780), scale="1.5", marks="subtle"),
+    "chat-chain": Picture(
+        prompts=(BREAD,),
+        sources=("prompt-lookup", "ngram-cache", "draft-model"),
+        # Not as many as pay: what the picture shows must not depend on how busy the machine is.
+        draft_length=4,
+        tokens=64,
+        size=(1280, 860),
+    ),
+    "chat-paused": Picture(prompts=(RECIPE,), slow_draft=True, size=(1280, 860), card=False),
     "chat-cjk": Picture(
         prompts=("用中文介紹京都的三個景點,並加上表情符號。🍁", "日本の四季について短く説明してください。")
     ),
@@ -61,6 +79,7 @@ def take(name: str, target: Path) -> None:
     from forespeak.engines.engine import Role
     from forespeak.models.folders import folders
     from forespeak.speculation.sampling import SamplingSettings
+    from forespeak.speculation.trace import Source
     from forespeak.ui.preferences import Appearance, Preferences
     from live_window import LiveWindow
 
@@ -76,7 +95,8 @@ def take(name: str, target: Path) -> None:
         marks=picture.marks,
         sampling=SamplingSettings(temperature=0.7, seed=5),
         random_seed=False,
-        max_tokens=170,
+        draft_length=picture.draft_length,
+        max_tokens=picture.tokens,
     )
     live = LiveWindow(preferences, picture.size)
     live.use_starter()
@@ -88,7 +108,13 @@ def take(name: str, target: Path) -> None:
     )
     live.say("Name five rivers.")
     live.until_idle()
-    live.session.set_preferences(replace(live.session.preferences, speculate=True))
+    if picture.slow_draft:
+        pair, preferences = live.session.pair, live.session.preferences
+        live.session.set_preferences(replace(preferences, target=preferences.draft, draft=preferences.target))
+        pair.reload()
+        live.until(lambda: pair.status.loaded is not None, "the pair is loaded the other way round")
+    sources = tuple(Source(name) for name in picture.sources)
+    live.session.set_preferences(replace(live.session.preferences, speculate=True, sources=sources))
     live.session.chats.new_chat()
     for prompt in picture.prompts:
         live.say(prompt)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from forespeak.speculation.trace import Source
-from forespeak.ui.draft_sources import NAMES, chain_words, in_order, what_it_does
+from forespeak.ui.draft_sources import NAMES, chain_words, in_order, reason_lines, what_it_does
 from ui.conftest import App, AppMaker
 
 MODEL, LOOKUP, MOD = Source.DRAFT_MODEL, Source.PROMPT_LOOKUP, Source.NGRAM_MOD
@@ -116,6 +116,17 @@ def test_every_source_says_what_it_does_in_one_or_two_short_sentences() -> None:
     sentences = {what_it_does(source) for source in Source}
     assert len(sentences) == len(Source)
     assert all(len(words) < 100 and words.endswith(".") for words in sentences)
+
+
+def test_each_source_of_a_chain_has_its_reason_on_a_line_of_its_own() -> None:
+    labels = [f"{source.label[:1].upper()}{source.label[1:]}" for source in (LOOKUP, Source.NGRAM_MAP_K4V, MODEL)]
+    told = f"{labels[0]}: a check costs 3 ms. {labels[1]}: paused: nothing repeats. {labels[2]}: a token costs 1 ms."
+    assert reason_lines(told).split("\n") == [
+        "Prompt lookup: a check costs 3 ms.",
+        "n-gram map-k4v: paused: nothing repeats.",
+        "Draft model: a token costs 1 ms.",
+    ]
+    assert reason_lines("a draft of 2 tokens costs 3 ms.") == "A draft of 2 tokens costs 3 ms."
 
 
 def test_the_text_is_looked_up_first_and_the_model_comes_last() -> None:

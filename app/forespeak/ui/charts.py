@@ -48,7 +48,7 @@ class Sparkline(Chart):
         super().__init__(parent)
         self._rates: deque[float] = deque(maxlen=_SPARK_POINTS)
         self._baseline: float | None = None
-        self.setFixedHeight(52)
+        self.setFixedHeight(46)
         self.setAccessibleName(self.tr("Tokens per second over time"))
 
     def reset(self) -> None:

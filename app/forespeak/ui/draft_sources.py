@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QCoreApplication
@@ -58,6 +59,16 @@ def chain_words(sources: Sequence[Source]) -> str:
     if len(names) > 1:
         return _tr("{first}, then {last}").format(first=", ".join(names[:-1]), last=names[-1])
     return "".join(names)
+
+
+def reason_lines(reason: str) -> str:
+    """Why drafting does what it does, each source of a chain on a line of its own."""
+    for source in Source:
+        named = re.escape(f"{source.label[:1].upper()}{source.label[1:]}: ")
+        reason = re.sub(rf"(^|\s){named}", f"\n{NAMES[source]}: ", reason)
+    reason = reason.strip()
+    # “n-gram” stays as it is.
+    return reason if reason.startswith("n-gram") else reason[:1].upper() + reason[1:]
 
 
 def _tr(words: str) -> str:

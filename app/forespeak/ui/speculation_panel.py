@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from forespeak.speculation.trace import GenerationStats, Source, SpeculationState, Step, StepCounter
 from forespeak.ui.charts import Chart, PositionBars, Sparkline, StepsStrip
-from forespeak.ui.draft_sources import short_name
+from forespeak.ui.draft_sources import reason_lines, short_name
 from forespeak.ui.legend import Legend
 from forespeak.ui.length_bars import LengthBars
 from forespeak.ui.parity_card import ParityCard
@@ -124,6 +124,7 @@ class SpeculationPanel(QWidget):
         state.addLayout(row)
         self._lengths_title = QLabel(self.tr("Steps by length of the draft"), inside)
         self._lengths = LengthBars(inside)
+        self._lengths_title.setContentsMargins(0, 6, 0, 0)
         state.addWidget(self._lengths_title)
         state.addWidget(self._lengths)
 
@@ -208,14 +209,9 @@ class SpeculationPanel(QWidget):
         muted = f"color: {theme.muted}; font-size: 12px;"
         for label in self._headings:
             label.setStyleSheet(f"{muted} font-weight: 600;")
-        for label in (
-            self._reason,
-            self._baseline,
-            self._first_token,
-            self._lengths_title,
-            self._by_source,
-            *self._names,
-        ):
+        for label in (self._reason, self._lengths_title):
+            label.setStyleSheet(f"color: {theme.muted}; font-size: 12px;")
+        for label in (self._baseline, self._first_token, self._by_source, *self._names):
             label.setStyleSheet(f"color: {theme.muted}; font-size: 13px;")
         for label in self._values.values():
             label.setStyleSheet(f"color: {theme.ink}; font-size: 13px;")
@@ -276,8 +272,7 @@ class SpeculationPanel(QWidget):
             headline = self.tr("Drafting")
         self._state.setText(headline)
         # The headline has said so already.
-        reason = state.reason.removeprefix("Paused: ")
-        self._reason.setText(reason[:1].upper() + reason[1:])
+        self._reason.setText(reason_lines(state.reason.removeprefix("Paused: ")))
 
     def set_sources(self, sources: tuple[Source, ...]) -> None:
         """What drafts for the next reply: the legend has them while there is nothing to explain yet."""
