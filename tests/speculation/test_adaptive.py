@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from forespeak.speculation.adaptive import AdaptiveDraftLength
-from forespeak.speculation.costs import Costs
+from forespeak.speculation.costs import Costs, RunningCosts
 from forespeak.speculation.trace import DraftedToken, Origin, Source, Step, Token
 
 LONGEST = 16
@@ -21,6 +21,10 @@ MACHINES = {
     "Q4_1+Q4_1": Costs(((1, 0.009), (2, 0.016), (5, 0.025), (9, 0.040), (17, 0.070)), 0.009),
     "GPU 8B+1B": Costs(((1, 0.020), (2, 0.0205), (5, 0.021), (9, 0.022), (17, 0.024)), 0.002),
 }
+
+
+def controller_for(costs: Costs) -> AdaptiveDraftLength:
+    return AdaptiveDraftLength(RunningCosts(costs), LONGEST)
 
 
 @dataclass
@@ -78,7 +82,7 @@ class Simulation:
 def test_never_slower_than_none_and_near_the_best_fixed_length(machine: str, quality: float) -> None:
     simulation = Simulation(MACHINES[machine], quality)
     tokens = 4000
-    rate = simulation.rate(tokens, AdaptiveDraftLength(MACHINES[machine], LONGEST, gated=True))
+    rate = simulation.rate(tokens, controller_for(MACHINES[machine]))
     assert rate >= 0.97 * simulation.rate(tokens, None, 0)
     assert rate >= 0.97 * simulation.best_fixed(tokens)
 
@@ -89,58 +93,15 @@ def test_the_first_reply_of_an_unknown_pair_loses_little(machine: str, quality: 
     ratios = []
     for seed in range(10):
         simulation = Simulation(MACHINES[machine], quality, seed)
-        ratios.append(
-            simulation.rate(200, AdaptiveDraftLength(MACHINES[machine], LONGEST, gated=True))
-            / simulation.rate(200, None, 0)
-        )
+        ratios.append(simulation.rate(200, controller_for(MACHINES[machine])) / simulation.rate(200, None, 0))
     assert sum(ratios) / len(ratios) >= 0.93
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("quality", [0.0, 0.2, 0.5, 0.9])
-def test_a_source_without_probabilities_pays_or_pauses(machine: str, quality: float) -> None:
-    """A looked-up continuation either holds for long or is wrong at once."""
-    costs = Costs(MACHINES[machine].target)
-
-    def rate(tokens: int, controller: AdaptiveDraftLength | None, fixed: int = 0) -> float:
-        generator = random.Random(3)
-        seconds, emitted, index = 0.0, 1, 0
-        while emitted < tokens:
-            index += 1
-            length = fixed if controller is None else controller.next_length()
-            chance = 0.97 if generator.random() < quality else 0.1
-            accepted = 0
-            while accepted < length and generator.random() < chance:
-                accepted += 1
-            step = lookup_step(costs, index, length, accepted)
-            seconds += step.target_seconds
-            emitted += accepted + 1
-            if controller is not None:
-                controller.observe(step)
-        return emitted / seconds
-
-    adaptive = rate(4000, AdaptiveDraftLength(costs, LONGEST, gated=False))
-    assert adaptive >= 0.97 * rate(4000, None, 0)
-    assert adaptive >= 0.95 * max(rate(4000, None, length) for length in range(9))
-
-
-def lookup_step(costs: Costs, index: int, length: int, accepted: int) -> Step:
-    own = Origin.TARGET if not length else Origin.BONUS if accepted == length else Origin.CORRECTED
-    token = Token(1, "x", Origin.ACCEPTED, Source.PROMPT_LOOKUP, 0.9)
-    return Step(
-        index,
-        (*((token,) * accepted), Token(1, "x", own)),
-        (DraftedToken(2, "y"),) * (length - accepted),
-        source=Source.PROMPT_LOOKUP if length else None,
-        target_seconds=costs.target_seconds(1 + length),
-    )
-
-
 def test_the_state_says_why_in_numbers() -> None:
-    controller = AdaptiveDraftLength(MACHINES["F32+Q4_1"], LONGEST, gated=True)
+    controller = controller_for(MACHINES["F32+Q4_1"])
     assert controller.state.active
     assert "A drafted token costs 9.0 ms, a check of" in controller.state.reason
-    paused = AdaptiveDraftLength(Costs(((1, 0.01), (2, 0.03), (17, 0.4)), 0.02), LONGEST, gated=True)
+    paused = controller_for(Costs(((1, 0.01), (2, 0.03), (17, 0.4)), 0.02))
     assert not paused.state.active
     assert paused.state.reason == "Paused: a draft of 1 token costs 40 ms and saves 8.0 ms."
     assert paused.next_length() == 0

@@ -85,22 +85,6 @@ def test_everybody_is_told_everything() -> None:
         assert [call for call in member.calls if call[0] != "propose"] == told
 
 
-def test_limits_for_each_source() -> None:
-    first, second = Member(A, range(9)), Member(B, range(9))
-    chain = chained(first, second)
-    chain.limits = {A: 0, B: 3}
-    assert chain.propose(8).tokens == (0, 1, 2)
-    assert first.asked() == []
-    chain.limits[A] = 12
-    assert chain.propose(8).tokens == tuple(range(8)), "the proposal's own limit binds too"
-    chain.limits = {A: 0, B: 0}
-    assert chain.propose(8).tokens == ()
-    chain.limits = {}
-    assert len(chain.propose(8).tokens) == 8
-    assert chain.propose(0).tokens == ()
-    assert (first.asked(), second.asked()) == ([8, 8], [3])
-
-
 @pytest.mark.parametrize("verb", ["begin", "observe", "propose", "accept"])
 def test_one_that_breaks_is_left_out_and_the_others_go_on(verb: str) -> None:
     broken, sound = Member(A, [1]), Member(B, [2])

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from forespeak.speculation.costs import Costs, measure_draft, measure_target
+from forespeak.speculation.costs import Costs, RunningCosts, measure_draft, measure_target
 from forespeak.speculation.language_model import Logits
+from forespeak.speculation.trace import DraftedToken, Origin, Step, Token
 from scripted import ScriptedModel, letters, random_scores
 
 
@@ -54,3 +55,48 @@ def test_a_draft_is_timed_for_one_token_and_for_one_more() -> None:
     one, more = measure_draft(model, clock=lambda: model.now)
     assert one == pytest.approx(0.006)
     assert more == pytest.approx(0.002)
+
+
+# Followed while it runs.
+
+MEASURED = Costs(((1, 0.010), (5, 0.020)), 0.002, 0.001)
+
+
+def ran(running: RunningCosts, tested: int, seconds: float, steps: int) -> None:
+    for index in range(1, steps + 1):
+        rejected = (DraftedToken(1, "x"),) * tested
+        running.observe(Step(index, (Token(1, "x", Origin.TARGET),), rejected, target_seconds=seconds))
+
+
+def test_a_slower_machine_slows_plain_steps_and_checks_alike() -> None:
+    running = RunningCosts(MEASURED)
+    ran(running, 0, 0.020, 80)
+    assert running.target(1) == pytest.approx(0.020, rel=0.01)
+    assert running.target(5) == pytest.approx(0.040, rel=0.01)
+
+
+def test_checks_have_a_factor_of_their_own() -> None:
+    running = RunningCosts(MEASURED)
+    for _ in range(150):
+        ran(running, 0, 0.010, 1)
+        ran(running, 4, 0.030, 1)
+    assert running.target(1) == pytest.approx(0.010, rel=0.05)
+    assert running.target(5) == pytest.approx(0.030, rel=0.05)
+
+
+def test_one_wild_step_says_little() -> None:
+    running = RunningCosts(MEASURED)
+    ran(running, 0, 10.0, 1)
+    assert running.target(1) < 0.013
+    assert running.plain_rate == 1.0 / running.target(1)
+    running.observe(Step(0, (), target_seconds=99.0))
+    assert running.target(1) < 0.013, "the prompt's evaluation is no step"
+
+
+def test_drafts_are_followed_too() -> None:
+    running = RunningCosts(MEASURED)
+    for _ in range(80):
+        running.observe_draft(0.018, 4, 1)
+    assert running.draft_token == pytest.approx(0.004, rel=0.01)
+    assert running.draft_catch_up == pytest.approx(0.002, rel=0.01)
+    RunningCosts(Costs(((1, 0.01),))).observe_draft(1.0, 3, 0)

@@ -273,3 +273,57 @@ def test_an_engine_that_fails_is_a_draft_source_that_breaks() -> None:
         source.begin(PROMPT, SAMPLER)
     with pytest.raises(DraftSourceError, match="out of memory"):
         source.propose(2)
+
+
+def always_five(prefix: tuple[int, ...]) -> Row:
+    row = np.full(SIZE, -20.0, dtype=np.float32)
+    row[5] = 20.0
+    return row
+
+
+class Reader:
+    """A gate that lets a draft model read no more than `most` tokens, and draft on as long as the loop wants."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.asked: list[int] = []
+
+    def may_read(self, unread: int) -> int:
+        self.asked.append(unread)
+        return min(unread, self.most)
+
+    def worth_another(self, probabilities: Sequence[float]) -> bool:
+        return True
+
+    def worth_testing(self, probabilities: Sequence[float]) -> int:
+        return len(probabilities)
+
+
+def test_what_is_too_much_to_read_is_left_out_and_the_cache_begins_later() -> None:
+    text = [1, 2, 3, 4, 5, 6, 7, 6, 7]
+    model = ScriptedModel(always_five, letters(SIZE), context_length=12)
+    gate = Reader(3)
+    source = DraftModel(model, SIZE, Rule.COUPLED, lambda: False, gate=gate, reads_prompt=False)
+    source.begin(text, SAMPLER)
+    assert len(source.propose(4).tokens) == 4
+    assert gate.asked == [8]
+    assert list(model.tokens) == [6, 7, 6, 7, 5, 5, 5], "three, the newest, and its own but the last"
+    source.accept([5, 5, 2])
+    assert list(model.tokens) == [6, 7, 6, 7, 5, 5]
+    assert len(source.propose(2).tokens) == 2
+    assert gate.asked == [8, 0]
+    assert list(model.tokens) == [6, 7, 6, 7, 5, 5, 2, 5]
+    # A new beginning reads from the start again.
+    gate.most = 99
+    source.begin(text, SAMPLER)
+    source.propose(1)
+    assert list(model.tokens) == text
+
+
+def test_a_cache_that_begins_later_has_more_room() -> None:
+    model = ScriptedModel(always_five, letters(SIZE), context_length=6)
+    source = DraftModel(model, SIZE, Rule.COUPLED, lambda: False, gate=Reader(2), reads_prompt=False)
+    source.begin([1, 2, 3, 4], SAMPLER)
+    assert len(source.propose(9).tokens) == 4, "three are read, so three places and one behind them"
+    source.accept([5] * 4 + [1])
+    assert source.blocked is not None

@@ -13,6 +13,10 @@ from typing import Protocol
 
 from forespeak.engines.parity_result import ParityRequest, ParityResult
 from forespeak.speculation.decode import Event
+from forespeak.speculation.ngram import NgramSimpleSettings, PromptLookupSettings
+from forespeak.speculation.ngram_cache import NgramCacheSettings
+from forespeak.speculation.ngram_maps import NgramMapSettings
+from forespeak.speculation.ngram_mod import NgramModSettings
 from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import Source
 from forespeak.speculation.verify import Rule
@@ -61,6 +65,19 @@ class Start(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class TextSourceSettings:
+    """The settings of the sources that look the text up. `shared`: what other chats have taught may be used too."""
+
+    prompt_lookup: PromptLookupSettings = field(default_factory=PromptLookupSettings)
+    ngram_simple: NgramSimpleSettings = field(default_factory=NgramSimpleSettings)
+    ngram_map_k: NgramMapSettings = field(default_factory=NgramMapSettings)
+    ngram_map_k4v: NgramMapSettings = field(default_factory=NgramMapSettings)
+    ngram_mod: NgramModSettings = field(default_factory=NgramModSettings)
+    ngram_cache: NgramCacheSettings = field(default_factory=NgramCacheSettings)
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class GenerationRequest:
     """Continue a conversation.
 
@@ -82,6 +99,7 @@ class GenerationRequest:
     json_schema: str | None = None
     grammar: str | None = None
     start: Start = Start.WARM
+    text_sources: TextSourceSettings = field(default_factory=TextSourceSettings)
 
     def __post_init__(self) -> None:
         if self.json_schema is not None and self.grammar is not None:

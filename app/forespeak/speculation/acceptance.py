@@ -26,23 +26,14 @@ class Acceptance:
         self._accepted = 0.0
         self._tested_by = [0.0] * _BUCKETS
         self._accepted_by = [0.0] * _BUCKETS
-        self._tested_at: list[float] = []
-        self._accepted_at: list[float] = []
 
     def observe(self, step: Step) -> None:
-        accepted = step.accepted_count
-        for place in range(accepted + bool(step.rejected)):
-            if place == len(self._tested_at):
-                self._tested_at.append(0.0)
-                self._accepted_at.append(0.0)
-            self._tested_at[place] += 1.0
-            self._accepted_at[place] += place < accepted
         for token in step.emitted:
             if token.origin is Origin.ACCEPTED:
                 self._count(token.draft_probability, 1.0)
         if step.rejected:
             self._count(step.rejected[0].draft_probability, 0.0)
-        elif step.ignored and not step.accepted_count:
+        elif step.ignored:
             # Not found worth a test: it says as much about the draft as the test it would probably have failed.
             q = step.ignored[0].draft_probability
             self._count(q, self.given(q), by_confidence=False)
@@ -54,9 +45,9 @@ class Acceptance:
 
     @property
     def hopeful(self) -> float:
-        """The mean and one standard deviation of what is not known yet: worth trying until it is known better."""
+        """The mean and half a standard deviation of what is not known yet: worth trying until it is known better."""
         mean = self.mean
-        return min(0.995, mean + math.sqrt(mean * (1.0 - mean) / (self._tested + _PRIOR_WEIGHT)))
+        return min(0.995, mean + 0.5 * math.sqrt(mean * (1.0 - mean) / (self._tested + _PRIOR_WEIGHT)))
 
     def given(self, q: float | None) -> float:
         """The probability that a token is accepted which the draft itself gives probability `q`."""
@@ -66,15 +57,6 @@ class Acceptance:
         prior = self.mean * (0.5 + 0.5 * q)
         return (self._accepted_by[bucket] + _PRIOR_WEIGHT * prior) / (self._tested_by[bucket] + _PRIOR_WEIGHT)
 
-    def at(self, place: int) -> float:
-        """The probability that a drafted token at `place` (0 for the first) is accepted, given those before it were.
-
-        A looked-up continuation is right for long or wrong at once: the longer it has held, the longer it will.
-        """
-        if place >= len(self._tested_at):
-            return self.at(len(self._tested_at) - 1) if self._tested_at else self.mean
-        return (self._accepted_at[place] + _PRIOR_WEIGHT * self.mean) / (self._tested_at[place] + _PRIOR_WEIGHT)
-
     def chances(self, probabilities: Sequence[float]) -> list[float]:
         """For each token of a draft, the probability that it and all before it are accepted."""
         chances, so_far = [], 1.0
@@ -83,11 +65,34 @@ class Acceptance:
             chances.append(so_far)
         return chances
 
+    def learned(self) -> dict[str, object]:
+        """The counts, as JSON values."""
+        return {
+            "tested": self._tested,
+            "accepted": self._accepted,
+            "tested_by_confidence": list(self._tested_by),
+            "accepted_by_confidence": list(self._accepted_by),
+        }
+
+    def recall(self, learned: object) -> None:
+        """Go on from there. Raises ValueError, KeyError or TypeError for what was not `learned`."""
+        if not isinstance(learned, dict):
+            raise TypeError("no object")
+        tested, accepted = float(learned["tested"]), float(learned["accepted"])
+        tested_by = [float(count) for count in learned["tested_by_confidence"]]
+        accepted_by = [float(count) for count in learned["accepted_by_confidence"]]
+        if len(tested_by) != _BUCKETS or len(accepted_by) != _BUCKETS:
+            raise ValueError("counts of another kind")
+        pairs = zip([accepted, *accepted_by], [tested, *tested_by], strict=True)
+        if any(not 0.0 <= right <= seen <= 2 * _MEMORY for right, seen in pairs):
+            raise ValueError("counts out of range")
+        self._tested, self._accepted, self._tested_by, self._accepted_by = tested, accepted, tested_by, accepted_by
+
     def _count(self, q: float | None, accepted: float, *, by_confidence: bool = True) -> None:
         if self._tested >= _MEMORY:
             self._tested *= 0.5
             self._accepted *= 0.5
-            for counts in (self._tested_by, self._accepted_by, self._tested_at, self._accepted_at):
+            for counts in (self._tested_by, self._accepted_by):
                 counts[:] = [count * 0.5 for count in counts]
         self._tested += 1
         self._accepted += accepted

@@ -1,4 +1,4 @@
-"""Drafts as many tokens as pay, zero included, and says why.
+"""A draft model drafts as many tokens as pay, zero included, and says why.
 
 What is maximised is expected tokens per second: a draft of k tokens, of which the i-th is reached and accepted with
 probability P_i, yields 1 + P_1 + ... + P_k tokens in t_target(k + 1) + k * t_draft seconds (Leviathan et al.,
@@ -8,53 +8,60 @@ tokens already proposed: their probabilities are known by then.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from forespeak.speculation.acceptance import Acceptance
-from forespeak.speculation.costs import Costs
-from forespeak.speculation.trace import SpeculationState, Step
+from forespeak.speculation.costs import RunningCosts
+from forespeak.speculation.trace import Source, SpeculationState, Step, StepCosts
 
 _FOLLOW = 0.1
-"""Weight of the newest step in the running averages."""
-_RESUME_MARGIN = 1.03
-"""A paused source must promise this much before it is resumed: switching back and forth costs."""
+"""Weight of the newest draft in the running averages."""
+_RESUME_MARGIN = 0.03
+"""Tokens by which drafting must promise to be ahead before it is resumed: switching back and forth costs."""
 _PROBE_SHARE = 0.02
 """Of the time, at most, goes into finding out whether a paused source would pay by now."""
+_PATIENCE = 3.0
+"""Tokens that drafting may lose, in the end, against plain steps while it promises to win some."""
+_FORGET = 0.02
+"""Of that balance, with each draft."""
 _FIRST_PROBE = 16
+_PROBE_CONTEXT = 32
+"""Tokens that a paused draft model reads before a probe. Reading all that it has missed could take longer than what
+it would save; what it guesses with little context says enough, and where that pays it goes on from there."""
 _STATE_EVERY = 8
-_TRIAL = 6
+_TRIAL = 4
 """Drafts that a new pair may make whatever was measured: the costs were taken in a fraction of a second, in which the
 machine may have been busy with something else, and a paused draft would never show that they were wrong."""
 _HOPELESS = 0.5
-"""... unless they promise less than this share of the plain speed."""
+"""... unless they promise to fall behind by as many tokens a step."""
 
 
 class AdaptiveDraftLength:
-    """A DraftController for one pair and source; it lives as long as the pair and learns from every reply.
+    """A DraftController and the DraftGate of a draft model; it lives as long as the pair and learns from every reply.
 
-    `gated`: the source is a draft model and asks after each of its tokens (`worth_another`) and at the end
-    (`worth_testing`); the loop then gets the longest length as the limit. Other sources get the length that promises
-    most. Under the coupled rule the words do not depend on any of it; under the rejection rule `drops_tokens` must be
-    False, since leaving out an unlikely sample would bias the text.
+    Under the coupled rule the words do not depend on any of it; under the rejection rule `drops_tokens` must be False,
+    since leaving out an unlikely sample would bias the text. In a chain (see `adaptive_chain`) others make steps too:
+    there the chain calls `limit` and `learn`, and sees to the costs.
     """
 
-    def __init__(self, costs: Costs, longest: int, *, gated: bool, drops_tokens: bool = True) -> None:
+    def __init__(self, costs: RunningCosts, longest: int, *, drops_tokens: bool = True) -> None:
         self._costs = costs
         self._longest = longest
-        self._gated = gated
         self._drops_tokens = drops_tokens
         self.acceptance = Acceptance()
-        self._target_scale = 1.0
-        """How much slower target evaluations are now than when they were measured: longer context, busier machine."""
-        self._draft_scale = 1.0
-        self._caught_up = True
-        """Whether the draft has read all of the text but its newest token."""
-        self._rate = 0.0
-        """Tokens per second of the steps that tested a draft, a running average."""
+        self._unread = 0
+        """Emitted tokens that the draft has not read, the newest apart: it is what a draft begins with."""
+        self._tokens_mean = 0.0
+        self._seconds_mean = 0.0
+        """Of the steps that drafted, running averages."""
+        self._balance = 0.0
+        """Tokens that drafting has won lately against plain steps, or lost."""
+        self._margin = _RESUME_MARGIN
+        self.elsewhere = 0.0
+        """Tokens per second that the generation brings as a whole, if others draft too."""
         self._paused = False
         self._steps_paused = 0
-        self._behind = 0
-        """Plain steps whose tokens the draft has not read."""
         self._probe_after = _FIRST_PROBE
         self._seconds = 0.0
         self._probing = 0.0
@@ -63,9 +70,9 @@ class AdaptiveDraftLength:
         self._steps = 0
         self._told: SpeculationState | None = None
         self._told_at = 0
-        self._tokens_mean = 0.0
-        self._seconds_mean = 0.0
         self._decide()
+
+    # As a controller
 
     @property
     def state(self) -> SpeculationState:
@@ -75,48 +82,32 @@ class AdaptiveDraftLength:
             self._told, self._told_at = self._describe(), self._steps
         return self._told
 
-    def _describe(self) -> SpeculationState:
-        plain = self._target(1)
-        if self._paused:
-            cost = self._planned * self._draft_token + self._target(self._planned + 1) - plain
-            saved = (self._expected(self._planned, 1.0) - 1.0) * plain
-            return SpeculationState(
-                False, f"Paused: a draft of {_tokens(self._planned)} costs {_ms(cost)} and saves {_ms(saved)}."
-            )
-        drafts = f"A drafted token costs {_ms(self._draft_token)}, a" if self._draft_token > 0 else "A"
-        check = f"{drafts} check of {_tokens(self._planned + 1)} {_ms(self._target(self._planned + 1))}"
-        if not self._speculated:
-            return SpeculationState(True, f"{check}; a plain step costs {_ms(plain)}.", self._planned)
-        yielded = f"{self._tokens_mean:.1f} tokens come out of each check"
-        return SpeculationState(True, f"{check}, a plain step {_ms(plain)}; {yielded}.", self._planned)
-
     def next_length(self) -> int:
-        if not self._paused:
-            return self._longest if self._gated else self._planned
-        self._steps_paused += 1
-        self._behind += 1
-        length = max(self._best()[0], 2)
-        # The draft reads what it has missed first.
-        catch_up = self._behind * self._draft_scale * self._costs.draft_catch_up
-        price = catch_up + length * self._draft_token + self._target(length + 1) - self._target(1)
-        if self._steps_paused < self._probe_after or self._probing + price > _PROBE_SHARE * self._seconds:
-            return 0
-        self._steps_paused = 0
-        self._probe_after *= 2
-        return min(self._longest, length)
+        return self.limit()
+
+    def observe(self, step: Step) -> None:
+        self._costs.observe(step)
+        self.learn(step)
+
+    # As the gate of a draft model
+
+    def may_read(self, unread: int) -> int:
+        """How many of its `unread` last tokens a draft model may read before it drafts; the earlier ones it forgoes."""
+        self._unread = min(unread, _PROBE_CONTEXT) if self._paused else unread
+        return self._unread
 
     def worth_another(self, probabilities: Sequence[float]) -> bool:
         """Whether a draft whose tokens the draft model gave these probabilities should get one more."""
         drafted = len(probabilities)
         chance = self.acceptance.chances(probabilities)[-1] if probabilities else 1.0
-        rate = max(self._rate, 1.0 / self._target(1))
+        rate = self.rate
         gain, ahead, mean = 0.0, chance, self.acceptance.mean
         # One more token may not pay where two do: costs rise in steps.
         for more in range(1, self._longest - drafted + 1):
             ahead *= mean
             gain += ahead
-            extra = more * self._draft_token + self._target(drafted + more + 1) - self._target(drafted + 1)
-            if gain > rate * extra:
+            extra = more * self._costs.draft_token + self._costs.target(drafted + more + 1)
+            if gain > rate * (extra - self._costs.target(drafted + 1)):
                 return True
             if ahead < 0.02:
                 return False
@@ -126,91 +117,156 @@ class AdaptiveDraftLength:
         """How many leading tokens of a finished draft are worth their place in the target's batch."""
         if not self._drops_tokens:
             return len(probabilities)
-        rate = max(self._rate, 1.0 / self._target(1))
+        rate = self.rate
         best, keep, gain = 0.0, 0, 0.0
         for place, chance in enumerate(self.acceptance.chances(probabilities)):
             gain += chance
-            value = gain - rate * (self._target(place + 2) - self._target(1))
+            value = gain - rate * (self._costs.target(place + 2) - self._costs.target(1))
             if value > best:
                 best, keep = value, place + 1
         return keep
 
-    def observe(self, step: Step) -> None:
+    # What others may know of it
+
+    @property
+    def active(self) -> bool:
+        return not self._paused
+
+    @property
+    def rate(self) -> float:
+        """Tokens per second that time is worth: what drafting has brought lately, and no less than others bring."""
+        return max(self._drafting_rate, self._costs.plain_rate, self.elsewhere)
+
+    @property
+    def worth(self) -> float:
+        """Tokens by which a step with a draft is ahead of a plain one, if time is worth `rate`; less than 0: behind."""
+        return self._best(self.rate)[1]
+
+    def limit(self) -> int:
+        """How many tokens the draft model may propose now; 0 while it is paused and no probe is due."""
+        if not self._paused:
+            return self._longest
+        length = min(max(self._planned, 2), self._longest)
+        price = (
+            min(self._unread, _PROBE_CONTEXT) * self._costs.draft_catch_up
+            + length * self._costs.draft_token
+            + self._costs.target(length + 1)
+            - self._costs.target(1)
+        )
+        if self._steps_paused < self._probe_after or self._probing + price > _PROBE_SHARE * self._seconds:
+            return 0
+        self._steps_paused = 0
+        self._probe_after *= 2
+        return length
+
+    def learn(self, step: Step) -> None:
+        """From a step, whoever drafted for it."""
         if step.index == 0:
-            return  # The prompt's evaluation: its time says nothing about a step.
+            return
         seconds = step.draft_seconds + step.target_seconds
         self._seconds += seconds
         self._steps += 1
-        tested = step.tested_count
-        batch = 1 + tested
-        follow = max(_FOLLOW, 1.0 / self._steps)
-        self._target_scale += follow * (step.target_seconds / self._costs.target_seconds(batch) - self._target_scale)
-        drafted = tested + len(step.ignored)
-        if drafted and self._costs.draft_token > 0 and self._behind == 0:
-            expected = drafted * self._costs.draft_token + (not self._caught_up) * self._costs.draft_catch_up
-            follow = max(_FOLLOW, 1.0 / (self._speculated + 1))
-            self._draft_scale += follow * (step.draft_seconds / expected - self._draft_scale)
-        self._caught_up = step.accepted_count < drafted
-        if self._paused and drafted:
-            plain = self._target(1)
-            self._probing += max(0.0, seconds - len(step.emitted) * plain)
-        if drafted:
-            self._behind = 0
+        drafted = step.tested_count + len(step.ignored)
+        if step.source is not Source.DRAFT_MODEL or not drafted:
+            self._unread += len(step.emitted)
+            self._steps_paused += 1
+        else:
+            self._costs.observe_draft(step.draft_seconds, drafted, self._unread)
+            # All accepted: the draft has not read its own last token.
+            self._unread = int(step.accepted_count == drafted)
+            if self._paused:
+                self._probing += max(0.0, seconds - len(step.emitted) * self._costs.target(1))
             self.acceptance.observe(step)
             self._speculated += 1
+            self._balance = (1.0 - _FORGET) * self._balance + len(step.emitted) - seconds * self._costs.plain_rate
             weight = max(_FOLLOW, 1.0 / self._speculated)
             # Tokens and seconds are averaged apart: a mean of rates would overrate the quick steps.
             self._tokens_mean += weight * (len(step.emitted) - self._tokens_mean)
             self._seconds_mean += weight * (seconds - self._seconds_mean)
-            self._rate = self._tokens_mean / self._seconds_mean
         self._decide()
+
+    # What is kept with the pair
+
+    def learned(self) -> dict[str, object]:
+        return {
+            "acceptance": self.acceptance.learned(),
+            "drafts": self._speculated,
+            "tokens_per_step": self._tokens_mean,
+            "seconds_per_step": self._seconds_mean,
+        }
+
+    def recall(self, learned: dict[str, object]) -> None:
+        """Go on from there. Raises ValueError, KeyError or TypeError for what was not `learned`."""
+        drafts, tokens, seconds = (learned[name] for name in ("drafts", "tokens_per_step", "seconds_per_step"))
+        if not (isinstance(drafts, int) and isinstance(tokens, float | int) and isinstance(seconds, float | int)):
+            raise TypeError("figures are no numbers")
+        self.acceptance.recall(learned["acceptance"])
+        self._speculated, self._tokens_mean, self._seconds_mean = drafts, float(tokens), float(seconds)
+        self._decide()
+
+    # Inside
+
+    @property
+    def _drafting_rate(self) -> float:
+        return self._tokens_mean / self._seconds_mean if self._seconds_mean > 0.0 else 0.0
 
     def _decide(self) -> None:
         """Pause or resume by what the best length promises against a plain step."""
-        plain = 1.0 / self._target(1)
-        self._planned, promised = self._best()
+        self._planned, ahead = self._best(max(self._costs.plain_rate, self.elsewhere))
         if self._paused:
-            if promised >= _RESUME_MARGIN * plain:
-                self._paused, self._probe_after, self._steps_paused = False, _FIRST_PROBE, 0
-        elif promised < (plain if self._speculated >= _TRIAL else _HOPELESS * plain):
-            self._paused, self._steps_paused = True, 0
+            if ahead >= self._margin:
+                self._paused, self._probe_after, self._steps_paused, self._balance = False, _FIRST_PROBE, 0, 0.0
+        elif ahead < (0.0 if self._speculated >= _TRIAL else -_HOPELESS):
+            self._paused, self._steps_paused, self._margin = True, 0, _RESUME_MARGIN
+        elif self._balance < -_PATIENCE:
+            # It promised to pay and did not, for whatever reason: next time it must promise more.
+            self._paused, self._steps_paused, self._margin = True, 0, ahead + _RESUME_MARGIN
 
-    def _best(self) -> tuple[int, float]:
-        """The length that promises most, 1 at the least, and its tokens per second."""
-        hope = self.acceptance.hopeful / self.acceptance.mean
-        best, promised, yielded, chance = 1, 0.0, 1.0, 1.0
+    def _best(self, rate: float) -> tuple[int, float]:
+        """The length that promises most, 1 at the least, and the tokens by which it is ahead of a plain step.
+
+        Time is worth `rate` tokens per second: a step that takes longer has to bring that much more.
+        """
+        accepted, plain = self.acceptance.hopeful, self._costs.target(1)
+        best, most, yielded, chance = 1, -math.inf, 1.0, 1.0
         for length in range(1, self._longest + 1):
-            chance *= self._next_chance(length - 1, hope)
+            chance *= accepted
             yielded += chance
-            rate = yielded / (self._target(length + 1) + length * self._draft_token)
-            if rate > promised:
-                best, promised = length, rate
-        return best, promised
+            seconds = self._costs.target(length + 1) + length * self._costs.draft_token
+            ahead = yielded - 1.0 - rate * (seconds - plain)
+            if ahead > most:
+                best, most = length, ahead
+        return best, most
 
-    def _expected(self, length: int, hope: float) -> float:
-        """Tokens that a step yields: the accepted ones and the target's own."""
-        yielded, chance = 1.0, 1.0
-        for place in range(length):
-            chance *= self._next_chance(place, hope)
-            yielded += chance
-        return yielded
+    def _describe(self) -> SpeculationState:
+        plain, planned, draft_token = self._costs.target(1), self._planned, self._costs.draft_token
+        check = self._costs.target(planned + 1)
+        costs = StepCosts(plain, check, draft_token)
+        if self._paused:
+            cost, saved = planned * draft_token + check - plain, self._expected_gain(planned) * plain
+            what = f"a draft of {tokens_in_words(planned)}"
+            words = f"Paused: {what} costs {milliseconds(cost)} and saves {milliseconds(saved)}."
+            return SpeculationState(False, words, 0, costs)
+        words = (
+            f"A drafted token costs {milliseconds(draft_token)}, a check of {tokens_in_words(planned + 1)} "
+            f"{milliseconds(check)}"
+        )
+        if not self._speculated:
+            return SpeculationState(True, f"{words}; a plain step costs {milliseconds(plain)}.", planned, costs)
+        yielded = f"{self._tokens_mean:.1f} tokens come out of each check"
+        return SpeculationState(True, f"{words}, a plain step {milliseconds(plain)}; {yielded}.", planned, costs)
 
-    def _next_chance(self, place: int, hope: float) -> float:
-        known = self.acceptance.mean if self._gated else self.acceptance.at(place)
-        return min(0.995, known * hope)
-
-    @property
-    def _draft_token(self) -> float:
-        return self._draft_scale * self._costs.draft_token
-
-    def _target(self, tokens: int) -> float:
-        return self._target_scale * self._costs.target_seconds(tokens)
+    def _expected_gain(self, length: int) -> float:
+        """Drafted tokens that are accepted of a draft of that length."""
+        mean = self.acceptance.mean
+        return sum(mean**place for place in range(1, length + 1))
 
 
-def _ms(seconds: float) -> str:
-    milliseconds = seconds * 1000.0
-    return f"{milliseconds:.1f} ms" if milliseconds < 10 else f"{milliseconds:.0f} ms"
+def milliseconds(seconds: float) -> str:
+    """A duration for a sentence."""
+    value = seconds * 1000.0
+    return f"{value:.1f} ms" if value < 10 else f"{value:.0f} ms"
 
 
-def _tokens(count: int) -> str:
+def tokens_in_words(count: int) -> str:
     return "1 token" if count == 1 else f"{count} tokens"

@@ -14,9 +14,6 @@ class Chain:
 
     All members are told everything, so that each can propose at any time; what that costs those that were not asked
     is up to them. One that breaks is left out until the next beginning, and the others go on.
-
-    `limits` is for a controller that judges each source by itself: the most tokens that a source may propose, 0 to
-    pass it over, read at every proposal; a source that is not in it is bound by the proposal's own limit only.
     """
 
     def __init__(self, members: Mapping[Source, DraftSource]) -> None:
@@ -24,7 +21,6 @@ class Chain:
             raise ValueError("a chain needs a source")
         self._members = dict(members)
         self._broken: dict[Source, str] = {}
-        self.limits: dict[Source, int] = {}
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -51,18 +47,21 @@ class Chain:
         self._tell(lambda member: member.observe(evaluation))
 
     def propose(self, limit: int) -> Draft:
-        for source, member in self._members.items():
-            allowed = min(limit, self.limits.get(source, limit))
-            if allowed < 1 or source in self._broken:
-                continue
-            try:
-                draft = member.propose(allowed)
-            except DraftSourceError as error:
-                self._broken[source] = str(error)
-                continue
+        for source in self._members:
+            draft = self.ask(source, limit)
             if draft.tokens:
                 return draft
         return EMPTY_DRAFT
+
+    def ask(self, source: Source, limit: int) -> Draft:
+        """What one member proposes, at most `limit` tokens; nothing, if it is broken or breaks now."""
+        if limit < 1 or source in self._broken:
+            return EMPTY_DRAFT
+        try:
+            return self._members[source].propose(limit)
+        except DraftSourceError as error:
+            self._broken[source] = str(error)
+            return EMPTY_DRAFT
 
     def accept(self, tokens: Sequence[int]) -> None:
         self._tell(lambda member: member.accept(tokens))

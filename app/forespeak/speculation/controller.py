@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from forespeak.speculation.costs import RunningCosts
 from forespeak.speculation.trace import SpeculationState, Step
 
 DEFAULT_DRAFT_LENGTH = 4
@@ -26,6 +27,10 @@ class DraftController(Protocol):
 class DraftGate(Protocol):
     """Asked by a draft model while it drafts, with the probabilities that it gives its own tokens so far."""
 
+    def may_read(self, unread: int) -> int:
+        """How many of the `unread` tokens that it has not read, the newest apart, it may read before it drafts."""
+        ...
+
     def worth_another(self, probabilities: Sequence[float]) -> bool:
         """Whether to draft one more token."""
         ...
@@ -38,10 +43,11 @@ class DraftGate(Protocol):
 class FixedDraftLength:
     """The same length for every draft."""
 
-    def __init__(self, length: int = DEFAULT_DRAFT_LENGTH) -> None:
+    def __init__(self, length: int = DEFAULT_DRAFT_LENGTH, costs: RunningCosts | None = None) -> None:
         if length < 0:
             raise ValueError(f"a draft cannot have {length} tokens")
         self._length = length
+        self._costs = costs
 
     @property
     def state(self) -> SpeculationState:
@@ -54,4 +60,6 @@ class FixedDraftLength:
         return self._length
 
     def observe(self, step: Step) -> None:
-        """A fixed length learns nothing."""
+        """A fixed length learns nothing, but what steps cost now is of use to those that adapt."""
+        if self._costs is not None:
+            self._costs.observe(step)

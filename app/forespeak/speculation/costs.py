@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from forespeak.speculation.language_model import LanguageModel
+from forespeak.speculation.trace import Step
 
 BATCH_SIZES = (1, 5, 2, 9, 3, 17)
 """In the order of their worth, should the time not last for all. The curve is no straight line: from one token to two
@@ -34,6 +35,72 @@ class Costs:
         segment = next((pair for pair in pairwise(self.target) if tokens <= pair[1][0]), self.target[-2:])
         (n0, t0), (n1, t1) = segment
         return t0 + (t1 - t0) * (tokens - n0) / (n1 - n0)
+
+
+_FOLLOW = 0.1
+"""Weight of the newest step in the running factors, once a few are known."""
+_FIRST_STEPS = 3
+_WILDEST = 2.0
+"""One step says no more than that: the system now and then takes the processor away for a while."""
+_OWN_SHARE = 0.3
+"""What a check that took longer than expected says about checks alone; the rest is the machine, or the context."""
+
+
+class RunningCosts:
+    """Costs as they were measured, times what they have become: a longer context, a busier machine.
+
+    One for a loaded pair; whoever drives a generation tells it of each step once. Plain steps and checks have a factor
+    of their own, since a long context makes them dearer in different measure; whatever changes both moves both.
+    """
+
+    def __init__(self, costs: Costs) -> None:
+        self.measured = costs
+        self._scale = 1.0
+        self._check_scale = 1.0
+        self._draft_scale = 1.0
+        self._steps = 0
+        self._drafts = 0
+
+    def target(self, tokens: int) -> float:
+        """Seconds of a target evaluation of that many tokens, now."""
+        seconds = self._scale * self.measured.target_seconds(tokens)
+        return seconds if tokens == 1 else self._check_scale * seconds
+
+    @property
+    def plain_rate(self) -> float:
+        """Tokens per second without drafts."""
+        return 1.0 / self.target(1)
+
+    @property
+    def draft_token(self) -> float:
+        """Seconds of a drafted token, now."""
+        return self._draft_scale * self.measured.draft_token
+
+    @property
+    def draft_catch_up(self) -> float:
+        """Seconds that a draft model takes to read one token more, now."""
+        return self._draft_scale * self.measured.draft_catch_up
+
+    def observe(self, step: Step) -> None:
+        """Follow what a step's evaluation took. The prompt's own says nothing about a step and is passed over."""
+        if step.index == 0:
+            return
+        tokens = 1 + step.tested_count
+        surprise = min(max(step.target_seconds / self.target(tokens), 1.0 / _WILDEST), _WILDEST) - 1.0
+        self._steps += 1
+        follow = max(_FOLLOW, 1.0 / (self._steps + _FIRST_STEPS))
+        own = _OWN_SHARE if tokens > 1 else 0.0
+        self._scale *= 1.0 + (1.0 - own) * follow * surprise
+        self._check_scale *= 1.0 + own * follow * surprise
+
+    def observe_draft(self, seconds: float, drafted: int, read: int) -> None:
+        """Follow what a draft model took for a draft before which it read `read` tokens beyond the newest."""
+        expected = drafted * self.draft_token + read * self.draft_catch_up
+        if expected <= 0.0:
+            return
+        surprise = min(max(seconds / expected, 1.0 / _WILDEST), _WILDEST) - 1.0
+        self._drafts += 1
+        self._draft_scale *= 1.0 + max(_FOLLOW, 1.0 / (self._drafts + _FIRST_STEPS)) * surprise
 
 
 def measure_target(

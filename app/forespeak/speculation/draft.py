@@ -17,13 +17,15 @@ class Draft:
 
     `dropped` were drafted behind `tokens` and then not found worth testing. `distributions` holds, for a source that
     has them, what each token was chosen from, the dropped ones included, after the same filters that the target
-    applies; empty for a source that simply guesses.
+    applies; empty for a source that simply guesses. `support` holds, for one that looks the text up, how many tokens
+    before each token agree with those before the place that it was taken from.
     """
 
     tokens: tuple[int, ...] = ()
     source: Source | None = None
     distributions: tuple[Distribution, ...] = ()
     dropped: tuple[int, ...] = ()
+    support: tuple[int, ...] = ()
 
     @property
     def drafted(self) -> tuple[int, ...]:

@@ -17,7 +17,9 @@ class DraftModel:
     """Drafts with a model whose token ids mean the same as the target's.
 
     Its KV cache is kept from draft to draft: what was accepted stays, what was rejected is cut off, and only the
-    tokens it has not seen (one, or two after a fully accepted draft) are evaluated before the next proposal.
+    tokens it has not seen (one, or two after a fully accepted draft) are evaluated before the next proposal. Where it
+    has missed many, because drafting was paused, the gate may have it begin anew with the last few: its cache then
+    holds the text from some place on.
 
     Under the coupled rule it guesses with the target's own noise; under the rejection rule it samples with noise of
     its own. `gate` decides while drafting how far to go and how much of it to have tested; without one, every draft has
@@ -44,6 +46,8 @@ class DraftModel:
         self._gate = gate
         self._reads_prompt = reads_prompt
         self._tokens: list[int] = []
+        self._start = 0
+        """The place in the text where the model's cache begins."""
         self._unknown: int | None = None
         """A token of the text that the draft's vocabulary does not have."""
         self._sampler: Sampler | None = None
@@ -52,7 +56,7 @@ class DraftModel:
     def blocked(self) -> str | None:
         if self._unknown is not None:
             return f"The draft model does not know token {self._unknown} of this text."
-        if len(self._tokens) >= self._model.context_length:
+        if len(self._tokens) - self._start >= self._model.context_length:
             return f"The draft model's context of {self._model.context_length} tokens is full."
         return None
 
@@ -60,23 +64,25 @@ class DraftModel:
         self._tokens = list(tokens)
         self._unknown = self._first_unknown(tokens)
         self._sampler = sampler
+        self._start = 0
         self._model.truncate(min(common_prefix_length(self._model.tokens, tokens), len(tokens) - 1))
         if self.blocked is None and self._reads_prompt:
-            self._evaluate_up_to(len(tokens) - 1)
+            self._read_up_to(len(tokens) - 1)
 
     def observe(self, evaluation: Evaluation) -> None:
         """Needs nothing of the target's insides."""
 
     def propose(self, limit: int) -> Draft:
-        # The last drafted token is not evaluated here, so a draft of k tokens takes k - 1 places beyond the text's.
-        limit = min(limit, self._model.context_length - len(self._tokens) + 1)
         if limit < 1 or self.blocked is not None or self._sampler is None:
             return EMPTY_DRAFT
-        if len(self._tokens) - len(self._model.tokens) > self._model.batch_limit:
-            self._evaluate_up_to(len(self._tokens) - 1)
+        self._forgo_what_is_too_much()
+        # The last drafted token is not evaluated here, so a draft of k tokens takes k - 1 places beyond the text's.
+        limit = min(limit, self._model.context_length - (len(self._tokens) - self._start) + 1)
+        if self._read_length < len(self._tokens) - self._model.batch_limit:
+            self._read_up_to(len(self._tokens) - 1)
             if self._cancelled():
                 return EMPTY_DRAFT
-        unseen = self._tokens[len(self._model.tokens) :]
+        unseen = self._tokens[self._read_length :]
         drafted: list[int] = []
         distributions: list[Distribution] = []
         probabilities: list[float] = []
@@ -106,18 +112,30 @@ class DraftModel:
         self._tokens += tokens
         if self._unknown is None:
             self._unknown = self._first_unknown(tokens)
-        held = self._model.tokens
-        agreed = common_prefix_length(held[before:], tokens) if len(held) > before else 0
-        # One token stays to be evaluated: its scores are the next proposal's first.
-        self._model.truncate(min(len(held), before + agreed, len(self._tokens) - 1))
+        if (drafted := self._read_length - before) > 0:
+            held = self._model.tokens
+            agreed = common_prefix_length(held[len(held) - drafted :], tokens)
+            # One token stays to be evaluated: its scores are the next proposal's first.
+            self._model.truncate(min(before + agreed, len(self._tokens) - 1) - self._start)
+
+    @property
+    def _read_length(self) -> int:
+        """The text up to there is read."""
+        return self._start + len(self._model.tokens)
+
+    def _forgo_what_is_too_much(self) -> None:
+        unread = len(self._tokens) - self._read_length - 1
+        if self._gate is not None and (readable := self._gate.may_read(unread)) < unread:
+            self._model.truncate(0)
+            self._start = len(self._tokens) - 1 - readable
 
     def _first_unknown(self, tokens: Sequence[int]) -> int | None:
         size = self._model.vocabulary.size
         return next((token for token in tokens if token >= size), None)
 
-    def _evaluate_up_to(self, length: int) -> None:
-        while len(self._model.tokens) < length and not self._cancelled():
-            start = len(self._model.tokens)
+    def _read_up_to(self, length: int) -> None:
+        while self._read_length < length and not self._cancelled():
+            start = self._read_length
             self._evaluate(self._tokens[start : min(length, start + self._model.batch_limit)], 0)
 
     def _evaluate(self, tokens: Sequence[int], outputs: int) -> Logits:

@@ -73,21 +73,21 @@ class Occurrences:
     """
 
     def __init__(self, size: int) -> None:
-        self._size = size
+        self.size = size
         self._newest: dict[Gram, int] = {}
         self._older: list[int] = []
         """For each index from `size` on, the one where the same n-gram occurred before, or -1: the list behind
         `_newest`, and what a cut restores."""
 
     def follow(self, text: list[int]) -> None:
-        newest, older, size = self._newest, self._older, self._size
+        newest, older, size = self._newest, self._older, self.size
         for end in range(size + len(older), len(text)):
             gram = tuple(text[end - size : end])
             older.append(newest.get(gram, -1))
             newest[gram] = end
 
     def cut(self, text: list[int], length: int) -> None:
-        size = self._size
+        size = self.size
         while self._older and size + len(self._older) > length:
             end = size + len(self._older) - 1
             gram = tuple(text[end - size : end])
@@ -99,7 +99,7 @@ class Occurrences:
 
     def gram(self, text: list[int]) -> Gram:
         """The n-gram at the end of the text; a shorter one, which occurs nowhere, if the text is shorter."""
-        return tuple(text[-self._size :])
+        return tuple(text[-self.size :])
 
     def newest(self, gram: Gram) -> int | None:
         return self._newest.get(gram)
@@ -109,7 +109,21 @@ class Occurrences:
         place = self._newest.get(gram, -1)
         while place >= 0:
             yield place
-            place = self._older[place - self._size]
+            place = self._older[place - self.size]
+
+
+LONGEST_SUPPORT = 32
+
+
+def support(text: list[int], start: int, known: int, length: int) -> tuple[int, ...]:
+    """For each of `length` tokens copied from `start` on: how many tokens before it agree, LONGEST_SUPPORT at most.
+
+    The `known` tokens before `start` are those at the end of the text.
+    """
+    agree = known
+    while agree < LONGEST_SUPPORT and agree < start and text[start - 1 - agree] == text[-1 - agree]:
+        agree += 1
+    return tuple(range(agree, agree + length))
 
 
 def continuation(text: list[int], start: int, length: int) -> Gram:
@@ -158,7 +172,9 @@ class PromptLookup(TextSource):
         for index in self._indexes:
             start = index.newest(index.gram(self._text))
             if start is not None and limit > 0:
-                return Draft(continuation(self._text, start, min(limit, self._most)), Source.PROMPT_LOOKUP)
+                tokens = continuation(self._text, start, min(limit, self._most))
+                agreeing = support(self._text, start, index.size, len(tokens))
+                return Draft(tokens, Source.PROMPT_LOOKUP, support=agreeing)
         return EMPTY_DRAFT
 
     def _follow(self) -> None:
@@ -198,7 +214,9 @@ class NgramSimple(TextSource):
         start = self._index.newest(self._index.gram(self._text))
         if start is None or limit < 1:
             return EMPTY_DRAFT
-        return Draft(continuation(self._text, start, min(limit, self._settings.size_m)), Source.NGRAM_SIMPLE)
+        tokens = continuation(self._text, start, min(limit, self._settings.size_m))
+        agreeing = support(self._text, start, self._settings.size_n, len(tokens))
+        return Draft(tokens, Source.NGRAM_SIMPLE, support=agreeing)
 
     def _follow(self) -> None:
         self._index.follow(self._text)

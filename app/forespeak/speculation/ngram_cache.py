@@ -128,15 +128,19 @@ class NgramCache(TextSource):
     def propose(self, limit: int) -> Draft:
         tail = self._text[-self._longest :]
         drafted: list[int] = []
+        agreeing: list[int] = []
         while len(drafted) < min(limit, self._settings.n_max):
-            token = self._next_of(tail)
-            if token is None:
+            found = self._next_of(tail)
+            if found is None:
                 break
+            token, size = found
             drafted.append(token)
+            agreeing.append(size)
             tail = [*tail, token][-self._longest :]
-        return Draft(tuple(drafted), Source.NGRAM_CACHE) if drafted else EMPTY_DRAFT
+        return Draft(tuple(drafted), Source.NGRAM_CACHE, support=tuple(agreeing)) if drafted else EMPTY_DRAFT
 
-    def _next_of(self, tail: list[int]) -> int | None:
+    def _next_of(self, tail: list[int]) -> tuple[int, int] | None:
+        """The token that is sure enough to follow, and the size of the n-gram that says so."""
         settings = self._settings
         grams = [tuple(tail[-size:]) for size in range(len(tail), 0, -1)]
         for counts, min_samples, min_percent in (
@@ -150,7 +154,7 @@ class NgramCache(TextSource):
                 token, count, total = found
                 place = len(gram) - 1
                 if total >= min_samples[place] and 100 * count >= min_percent[place] * total:
-                    return token
+                    return token, len(gram)
         return None
 
     def _follow(self) -> None:

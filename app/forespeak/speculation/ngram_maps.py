@@ -17,6 +17,7 @@ from forespeak.speculation.ngram import (
     TextSource,
     continuation,
     in_range,
+    support,
 )
 from forespeak.speculation.sampling import Sampler
 from forespeak.speculation.trace import Source
@@ -117,7 +118,12 @@ class NgramMap(TextSource):
             return EMPTY_DRAFT
         cap = self._caps[key]
         self._guess = _Guess(key, promised[: max(cap, 1)], len(self._text))
-        return Draft(promised[:cap], self.SOURCE) if cap else EMPTY_DRAFT
+        if not cap:
+            return EMPTY_DRAFT
+        tokens = promised[:cap]
+        newest = self._index.newest(gram)
+        assert newest is not None
+        return Draft(tokens, self.SOURCE, support=support(self._text, newest, len(gram), len(tokens)))
 
     def accept(self, tokens: Sequence[int]) -> None:
         guess, self._guess = self._guess, None

@@ -112,7 +112,7 @@ class NgramMod(TextSource):
         if len(chain) - size < max(self._settings.n_min, 1):
             return EMPTY_DRAFT
         self._draft = tuple(chain[size : size + most])
-        return Draft(self._draft, Source.NGRAM_MOD)
+        return Draft(self._draft, Source.NGRAM_MOD, support=tuple(range(size, size + len(self._draft))))
 
     def accept(self, tokens: Sequence[int]) -> None:
         super().accept(tokens)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 
@@ -127,12 +127,30 @@ class FinishReason(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class StepCosts:
+    """Seconds, as the controller reckons with them.
+
+    Of a plain step, of one with a draft of the length that it has chosen, and of one drafted token.
+    """
+
+    plain_seconds: float
+    check_seconds: float
+    drafted_token_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class SpeculationState:
-    """What drafting is doing and why, in words for the reader and in numbers for the record."""
+    """What drafting is doing and why, in words for the reader and in numbers for the record.
+
+    `draft_length` is the length that promises most now, 0 while drafting is paused. `chosen_lengths` tells, once the
+    reply has ended, how many of its steps tested how many drafted tokens: (length, steps), ascending, zero included.
+    """
 
     active: bool
     reason: str
     draft_length: int = 0
+    costs: StepCosts | None = None
+    chosen_lengths: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +178,8 @@ class GenerationStats:
     draft_time_share: float = 0.0
     peak_memory_bytes: int | None = None
     speculation: SpeculationState | None = None
+    accepted_by_source: tuple[tuple[str, int], ...] = ()
+    """(name of the draft source, its accepted tokens)"""
 
 
 @dataclass(slots=True)
@@ -180,6 +200,9 @@ class StepCounter:
     ignored: int = 0
     draft_seconds: float = 0.0
     target_seconds: float = 0.0
+    lengths: dict[int, int] = field(default_factory=dict)
+    """Steps by the number of drafted tokens that they tested; the prompt's own step is none of them."""
+    accepted_from: dict[Source, int] = field(default_factory=dict)
     _tested_at: list[int] = field(default_factory=list)
     _accepted_at: list[int] = field(default_factory=list)
 
@@ -194,6 +217,9 @@ class StepCounter:
             # The first step's evaluation is the prompt's; its time belongs to the time to first token.
             self.draft_seconds += step.draft_seconds
             self.target_seconds += step.target_seconds
+            self.lengths[tested] = self.lengths.get(tested, 0) + 1
+        if accepted and step.source is not None:
+            self.accepted_from[step.source] = self.accepted_from.get(step.source, 0) + accepted
         if tested:
             self.speculated_steps += 1
             self.speculated_emitted += len(step.emitted)
@@ -236,7 +262,8 @@ class StepCounter:
             mean_acceptance_length=_ratio(self.speculated_emitted, self.speculated_steps),
             acceptance_rate_per_position=tuple(a / t for a, t in zip(self._accepted_at, self._tested_at, strict=True)),
             draft_time_share=_ratio(self.draft_seconds, busy) or 0.0,
-            speculation=speculation,
+            speculation=speculation and replace(speculation, chosen_lengths=tuple(sorted(self.lengths.items()))),
+            accepted_by_source=tuple((source.value, count) for source, count in self.accepted_from.items()),
         )
 
 

@@ -43,7 +43,6 @@ from forespeak.engines.thinking import thought_marks, thoughts_behind
 from forespeak.errors import UserFacingError
 from forespeak.speculation.constraint import Constraint, NoTokenLeftError
 from forespeak.speculation.decode import DecodeSettings, Event, Finished, generate
-from forespeak.speculation.draft import DraftSource
 from forespeak.speculation.language_model import EvaluationError
 from forespeak.speculation.sampling import Sampler
 from forespeak.speculation.trace import Step
@@ -138,19 +137,25 @@ class LlamaEngine:
                 "The model can only read what fits into its context.",
                 "Shorten the message, start a new chat, or choose a longer context in the settings.",
             )
-        source, without = self._source(request, target, cancelled)
+        without = self._obstacle(request, target)
+        source, controller = self._drafting.prepare(
+            request if without is None else replace(request, sources=()),
+            self._draft,
+            target.vocabulary.size,
+            cancelled,
+        )
         events = generate(
             target,
             source,
             prompt,
             replace(self.sampler(request), constraint=self._constraint(request, rendered.text, target.vocabulary)),
-            self._drafting.controller(request),
+            controller,
             DecodeSettings(
                 rule=request.rule,
                 max_tokens=request.max_tokens,
                 stop=(*request.stop, *rendered.stop),
                 alternatives=request.alternatives,
-                without_source=without,
+                without_source=without or "",
             ),
             cancelled,
             started,
@@ -272,19 +277,15 @@ class LlamaEngine:
         except UserFacingError as error:
             self._draft_problem = str(error)
 
-    def _source(
-        self, request: GenerationRequest, target: LlamaModel, cancelled: Callable[[], bool]
-    ) -> tuple[DraftSource | None, str]:
-        """What drafts for this reply, and if nothing does, why."""
-        if request.source is None:
-            return None, "Speculation is off for this message."
+    def _obstacle(self, request: GenerationRequest, target: LlamaModel) -> str | None:
+        """Why nothing drafts for this reply, if nothing does."""
+        if not request.sources:
+            return "Speculation is off for this message."
         if not target.native.can_roll_back:
-            return None, _NO_ROLLBACK
-        if not request.source.uses_model:
-            return self._drafting.text_source(request.source), ""
-        if self._draft is None:
-            return None, self._draft_problem or "No draft model is loaded."
-        return self._drafting.model_source(request, self._draft, target.vocabulary.size, cancelled), ""
+            return _NO_ROLLBACK
+        if self._draft is None and all(source.uses_model for source in request.sources):
+            return self._draft_problem or "No draft model is loaded."
+        return None
 
     def _constraint(
         self, request: GenerationRequest, prompt: str, vocabulary: bindings.NativeVocabulary

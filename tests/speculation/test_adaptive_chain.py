@@ -1,0 +1,207 @@
+"""Chains against simulated machines: real lookups in made-up texts, a draft model as good as we say, measured costs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from forespeak.speculation.adaptive import AdaptiveDraftLength
+from forespeak.speculation.adaptive_chain import AdaptiveChain
+from forespeak.speculation.adaptive_lookup import AdaptiveLookup
+from forespeak.speculation.chain import Chain
+from forespeak.speculation.costs import Costs, RunningCosts
+from forespeak.speculation.draft import Draft, DraftSource, Evaluation
+from forespeak.speculation.ngram import PromptLookup
+from forespeak.speculation.ngram_cache import NgramCache
+from forespeak.speculation.sampling import Distribution, Sampler, SamplingSettings
+from forespeak.speculation.trace import DraftedToken, Origin, Source, Step, Token
+
+LONGEST = 32
+MACHINES = {
+    "F32+Q4_1": Costs(((1, 0.033), (2, 0.043), (5, 0.045), (9, 0.056), (17, 0.080)), 0.009, 0.003),
+    "Q8_0+Q2_K": Costs(((1, 0.015), (2, 0.026), (5, 0.035), (9, 0.054), (17, 0.090)), 0.008, 0.003),
+    "Q4_1+Q4_1": Costs(((1, 0.009), (2, 0.016), (5, 0.025), (9, 0.040), (17, 0.070)), 0.009, 0.003),
+    "GPU 8B+1B": Costs(((1, 0.020), (2, 0.0205), (5, 0.021), (9, 0.022), (17, 0.024)), 0.002, 0.0001),
+}
+
+
+def text_of(copied: float, length: int, seed: int) -> list[int]:
+    """Words, of which now and then a run is copied from before; `copied` is the share of tokens in such runs."""
+    generator = random.Random(seed)
+    # A few frequent words, as in any language: most short matches mean nothing.
+    text = [min(int(generator.paretovariate(0.6)), 3000) for _ in range(200)]
+    while len(text) < length:
+        if generator.random() < copied / (20 - 19 * copied):
+            start = generator.randrange(len(text) - 40)
+            text += text[start : start + generator.randrange(10, 40)]
+        else:
+            text.append(min(int(generator.paretovariate(0.6)), 3000))
+    return text[:length]
+
+
+class Oracle:
+    """A draft model that knows the text and is right with probability `quality`; its confidence says when it is."""
+
+    def __init__(self, text: Sequence[int], quality: float, gate: AdaptiveDraftLength | None, seed: int) -> None:
+        self._text = text
+        self._quality = quality
+        self._gate = gate
+        self._generator = random.Random(seed)
+        self._at = 0
+        self._unread = 0
+        self.read = 0
+        """Tokens read beyond the newest before the last draft."""
+        self.blocked = None
+
+    def begin(self, tokens: Sequence[int], sampler: Sampler) -> None:
+        self._at = len(tokens)
+
+    def observe(self, evaluation: Evaluation) -> None: ...
+
+    def propose(self, limit: int) -> Draft:
+        self.read = self._unread if self._gate is None else self._gate.may_read(self._unread)
+        tokens: list[int] = []
+        confidences: list[float] = []
+        while len(tokens) < limit:
+            right = self._generator.random() < self._quality
+            truth = self._text[self._at + len(tokens)] if self._at + len(tokens) < len(self._text) else 0
+            tokens.append(truth if right else -1)
+            confidences.append(self._generator.uniform(0.8, 1.0) if right else self._generator.uniform(0.1, 0.9))
+            if self._gate is not None and not self._gate.worth_another(confidences):
+                break
+        keep = len(tokens) if self._gate is None else self._gate.worth_testing(confidences)
+        choices = tuple(_of(token, q) for token, q in zip(tokens, confidences, strict=True))
+        return Draft(tuple(tokens[:keep]), Source.DRAFT_MODEL, choices, tuple(tokens[keep:]))
+
+    def accept(self, tokens: Sequence[int]) -> None:
+        self._at += len(tokens)
+        self._unread += len(tokens)
+
+
+def _of(token: int, q: float) -> Distribution:
+    return Distribution(np.array([token, -2]), np.log(np.array([q, 1.0 - q])))
+
+
+class Run:
+    """Plays a text through a source at a machine's costs."""
+
+    def __init__(self, costs: Costs, text: Sequence[int], prompt: int) -> None:
+        self.costs = costs
+        self.text = text
+        self.prompt = prompt
+
+    def rate(self, source: DraftSource | None, longest: int, oracle: Oracle | None = None) -> float:
+        at, index, seconds = self.prompt, 0, 0.0
+        if source is not None:
+            source.begin(self.text[:at], Sampler(SamplingSettings()))
+        while at < len(self.text) - LONGEST - 1:
+            index += 1
+            draft = Draft() if source is None else source.propose(longest)
+            truth = self.text[at : at + len(draft.tokens)]
+            accepted = 0
+            while accepted < len(draft.tokens) and draft.tokens[accepted] == truth[accepted]:
+                accepted += 1
+            emitted = self.text[at : at + accepted + 1]
+            step = self._step(index, draft, accepted, emitted, oracle)
+            seconds += step.draft_seconds + step.target_seconds
+            at += len(emitted)
+            if source is not None:
+                source.accept(emitted)
+            if isinstance(source, AdaptiveChain):
+                source.learn(step)
+        return (at - self.prompt) / seconds
+
+    def _step(self, index: int, draft: Draft, accepted: int, emitted: Sequence[int], oracle: Oracle | None) -> Step:
+        drafting = 0.0
+        if draft.source is Source.DRAFT_MODEL:
+            assert oracle is not None
+            drafting = len(draft.drafted) * self.costs.draft_token + oracle.read * self.costs.draft_catch_up
+            oracle._unread = int(accepted == len(draft.drafted))
+        own = Origin.TARGET if not draft.tokens else Origin.BONUS if accepted == len(draft.tokens) else Origin.CORRECTED
+        q = [draft.probability(place) for place in range(len(draft.drafted))]
+        return Step(
+            index,
+            (
+                *(Token(t, "x", Origin.ACCEPTED, draft.source, 0.9, q[i]) for i, t in enumerate(emitted[:-1])),
+                Token(emitted[-1], "x", own),
+            ),
+            tuple(
+                DraftedToken(draft.tokens[i], "y", draft_probability=q[i]) for i in range(accepted, len(draft.tokens))
+            ),
+            tuple(DraftedToken(t, "y") for t in draft.dropped),
+            draft.source,
+            drafting,
+            self.costs.target_seconds(1 + len(draft.tokens)),
+        )
+
+
+def adaptive(machine: Costs, source: Source = Source.PROMPT_LOOKUP) -> AdaptiveChain:
+    costs = RunningCosts(machine)
+    made: DraftSource = PromptLookup() if source is Source.PROMPT_LOOKUP else NgramCache()
+    return AdaptiveChain({source: made}, {source: AdaptiveLookup(costs)}, None, costs, LONGEST)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("copied", [0.0, 0.3, 0.7, 0.95])
+@pytest.mark.parametrize("source", [Source.PROMPT_LOOKUP, Source.NGRAM_CACHE], ids=lambda source: source.value)
+def test_a_lookup_is_never_slower_than_none_and_as_good_as_the_best_fixed_length(
+    machine: str, copied: float, source: Source
+) -> None:
+    costs = MACHINES[machine]
+    run = Run(costs, text_of(copied, 1500, 1), 300)
+    plain = run.rate(None, 0)
+    fixed = {
+        length: run.rate(PromptLookup() if source is Source.PROMPT_LOOKUP else NgramCache(), length)
+        for length in (1, 2, 4, 8, 16, 32)
+    }
+    rate = run.rate(adaptive(costs, source), LONGEST)
+    assert rate >= 0.98 * plain
+    assert rate >= 0.97 * max(fixed.values())
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("copied", [0.0, 0.3, 0.7, 0.95])
+@pytest.mark.parametrize("quality", [0.1, 0.6, 0.9])
+def test_a_chain_is_as_good_as_its_best_member(machine: str, copied: float, quality: float) -> None:
+    measured = MACHINES[machine]
+    run = Run(measured, text_of(copied, 1500, 2), 300)
+    lookup_alone = run.rate(adaptive(measured), LONGEST)
+
+    def with_model(*sources: Source) -> float:
+        costs = RunningCosts(measured)
+        judge = AdaptiveDraftLength(costs, 16)
+        oracle = Oracle(run.text, quality, judge, 5)
+        members: dict[Source, DraftSource] = {Source.PROMPT_LOOKUP: PromptLookup(), Source.DRAFT_MODEL: oracle}
+        chosen = {source: members[source] for source in sources}
+        lookups = {Source.PROMPT_LOOKUP: AdaptiveLookup(costs)}
+        return run.rate(AdaptiveChain(chosen, lookups, judge, costs, LONGEST), LONGEST, oracle)
+
+    model_alone = with_model(Source.DRAFT_MODEL)
+    both = with_model(Source.PROMPT_LOOKUP, Source.DRAFT_MODEL)
+    assert both >= 0.96 * run.rate(None, 0)
+    assert both >= 0.94 * max(lookup_alone, model_alone)
+
+
+def test_the_state_names_each_source_and_its_reason() -> None:
+    costs = RunningCosts(Costs(((1, 0.01), (2, 0.03), (17, 0.4)), 0.02))
+    judge = AdaptiveDraftLength(costs, 16)
+    members: dict[Source, DraftSource] = {
+        Source.PROMPT_LOOKUP: PromptLookup(),
+        Source.DRAFT_MODEL: Oracle([], 0.5, judge, 1),
+    }
+    chain = AdaptiveChain(members, {Source.PROMPT_LOOKUP: AdaptiveLookup(costs)}, judge, costs, LONGEST)
+    assert "Draft model: paused: a draft of 1 token costs 40 ms" in chain.controller.state.reason
+    assert chain.controller.next_length() == LONGEST
+    chain.begin([1, 2, 3], Sampler(SamplingSettings()))
+    for index in range(1, 41):
+        chain.propose(LONGEST)
+        token = Token(100 + index, "x", Origin.TARGET)
+        chain.accept([token.id])
+        chain.controller.observe(Step(index, (token,), target_seconds=0.01))
+    state = chain.controller.state
+    assert not state.active
+    assert state.reason.startswith("Prompt lookup: paused: the text does not repeat anything yet.")
+    assert isinstance(chain, Chain)
