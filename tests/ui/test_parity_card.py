@@ -62,7 +62,7 @@ def test_a_running_check_shows_how_far_it_is(card: ParityCard, qtbot: QtBot) -> 
     card.show_status(status)
     assert card._bar.isVisible()
     assert card._bar.value() == 25
-    assert card._note.text() == "code, greedy, about 2 min left"
+    assert card._note.text() == "code, greedy\nabout 2 min left"
     with qtbot.waitSignal(card.stopRequested):
         card._button.click()
     card.show_status(replace(status, stopping=True, seconds_left=5.0))
@@ -72,7 +72,7 @@ def test_a_running_check_shows_how_far_it_is(card: ParityCard, qtbot: QtBot) -> 
 
 def test_a_result_is_counted_and_dated(card: ParityCard) -> None:
     card.show_status(ParityStatus(ParityState.IDLE, RESULT))
-    assert card._headline.text() == "24 of 24 the same with and without"
+    assert card._headline.text() == "24 of 24 replies"
     assert card._note.text() == "Checked on 29 November 2025."
     assert card._button.text() == "Check again"
     assert not card._why_button.isVisible()
@@ -104,5 +104,5 @@ def test_what_was_stopped_or_shows_nothing_says_so(card: ParityCard) -> None:
     few = replace(RESULT, cases=tuple(replace(case, tested=0) for case in CASES[:5]))
     card.show_status(ParityStatus(ParityState.IDLE, few, problem="The engine stopped."))
     words = card._note.text()
-    assert words.startswith("The engine stopped. Stopped before the other 19.")
+    assert words.startswith("The engine stopped.\nStopped before the other 19.")
     assert "shows nothing" in words

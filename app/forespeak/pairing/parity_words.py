@@ -62,7 +62,7 @@ def day(result: ParityResult) -> str:
 
 
 def _scores(scores: TokenScores) -> str:
-    named = f"the two score {_number(scores.plain)} and {_number(scores.drafted)}"
+    named = f"they score {_number(scores.plain)} and {_number(scores.drafted)}"
     if scores.distance is None:
         return named
     return f"{named}, {_number(abs(scores.distance))} apart"
@@ -71,7 +71,8 @@ def _scores(scores: TokenScores) -> str:
 def _number(value: float | None) -> str:
     if value is None:
         return "nothing (left out by the filters)"
-    return f"{value:.2g}" if 0.0 < abs(value) < 0.01 else f"{value:.4f}"
+    words = f"{value:.2g}" if 0.0 < abs(value) < 0.01 else f"{value:.4f}"
+    return words.replace("-", "\N{MINUS SIGN}", 1) if value < 0.0 else words
 
 
 def _quoted(text: str) -> str:

@@ -25,7 +25,7 @@ class ParityCard(QFrame):
         self._theme = LIGHT
         self._status = ParityStatus(ParityState.UNAVAILABLE)
         self._open = False
-        self._heading = QLabel(self.tr("SAME WORDS"), self)
+        self._heading = QLabel(self.tr("SAME WORDS WITH AND WITHOUT"), self)
         self._headline = _wrapping(self)
         self._note = _wrapping(self)
         self._why = _wrapping(self)
@@ -107,7 +107,7 @@ class ParityCard(QFrame):
         result = status.result
         if result is None:
             return self.tr("Not checked yet")
-        return self.tr("{0} of {1} the same with and without").format(result.equal, len(result.cases))
+        return self.tr("{0} of {1} replies").format(result.equal, len(result.cases))
 
     def _note_words(self, status: ParityStatus) -> str:
         result = status.result
@@ -115,11 +115,11 @@ class ParityCard(QFrame):
         if result is None:
             parts.append(
                 self.tr(
-                    "Writes a dozen prompts with and without speculation and compares every word. "
-                    "It takes a minute or more. The chat stays as it is, and a message goes first."
+                    "A dozen prompts are answered with and without speculation, in the reproducible setting, and every "
+                    "word is compared. That takes a minute or more. The chat stays as it is; a message goes first."
                 )
             )
-            return " ".join(parts)
+            return "\n".join(parts)
         if not result.complete:
             parts.append(self.tr("Stopped before the other {0}.").format(result.planned - len(result.cases)))
         if result.tested == 0:
@@ -129,7 +129,7 @@ class ParityCard(QFrame):
         elif result.ties:
             parts.append(self.tr("The others differ by numeric ties: two words were as likely as can be told."))
         parts.append(self.tr("Checked on {0}.").format(_day(result)))
-        return " ".join(parts)
+        return "\n".join(parts)
 
     def _progress_words(self, status: ParityStatus) -> str:
         doing = "" if status.progress is None else status.progress.doing
@@ -137,8 +137,8 @@ class ParityCard(QFrame):
         if left is None:
             return doing
         if left < 60:
-            return self.tr("{0}, less than a minute left").format(doing)
-        return self.tr("{0}, about {1} min left").format(doing, round(left / 60))
+            return self.tr("{0}\nless than a minute left").format(doing)
+        return self.tr("{0}\nabout {1} min left").format(doing, round(left / 60))
 
     @Slot()
     def _clicked(self) -> None:
