@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from forespeak.engines.engine import ChatMessage, GenerationRequest, Role
+from forespeak.engines.llamacpp import engine as llama_engine
 from forespeak.engines.llamacpp.bindings import NativeModel, NativeVocabulary
 from forespeak.engines.llamacpp.engine import LlamaEngine
+from forespeak.engines.thinking import ThoughtMarks
 from forespeak.errors import UserFacingError
 from forespeak.speculation.decode import Finished
 from forespeak.speculation.penalties import Dry, tokens_with
@@ -88,6 +90,26 @@ def test_a_reply_in_a_grammar(engine: LlamaEngine) -> None:
     steps, finished = run(engine, ask(grammar='root ::= "No" | "Yes" " indeed"?'))
     assert text_of(steps) in {"No", "Yes", "Yes indeed"}
     assert finished.reason is FinishReason.STOP
+
+
+def test_the_grammar_waits_for_thoughts_that_the_reply_opens(
+    engine: LlamaEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the model says by itself, up to its first full stop, is taken for thoughts: its first word opens them."""
+    about = ask(messages=(ChatMessage(Role.USER, "What is a river?"),), sampling=SamplingSettings(temperature=0.0))
+    natural = text_of(run(engine, about)[0])
+    opener = natural.split()[0]
+    thoughts = natural[: natural.index(".") + 1]
+    for marks, grammar, expected in (
+        (ThoughtMarks(opener, "."), 'root ::= " So be it"', f"{thoughts} So be it"),
+        (ThoughtMarks("¤¤¤", "."), f'root ::= "{opener}"', opener),
+        (None, f'root ::= "{opener}"', opener),
+    ):
+        monkeypatch.setattr(llama_engine, "thought_marks", lambda _, marks=marks: marks)
+        for sources in ((), (Source.DRAFT_MODEL,), (Source.PROMPT_LOOKUP,)):
+            steps, finished = run(engine, replace(about, grammar=grammar, sources=sources))
+            assert text_of(steps) == expected
+            assert finished.reason is FinishReason.STOP
 
 
 def test_a_mistake_is_told_before_anything_is_written(engine: LlamaEngine) -> None:
