@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import ConversionRequest, Failed, Loaded, LoadRequest
 from forespeak.errors import UserFacingError
+from forespeak.speculation.trace import Source
 from forespeak.ui.dialogs import ErrorDialog
 from forespeak.ui.pair_controller import Fit, PairState
 from forespeak.ui.preferences import PreferencesFile
@@ -139,6 +140,13 @@ def test_a_draft_that_does_not_fit_is_named_and_the_target_stays(
     assert app.session.pair.status.draft_problem == why
     labels = [label.text() for label in app.window.panel.findChildren(QLabel)]
     assert any(why in words for words in labels), "the reason stays visible in the panel"
+    assert any("Prompt lookup drafts in its place." in words for words in labels)
+    speculation = app.window.top.speculation
+    assert speculation.source_button.text() == "Prompt lookup"
+    assert not speculation.menu.boxes[Source.DRAFT_MODEL].isEnabled()
+    app.session.chats.send("Go on without it")
+    qtbot.waitUntil(lambda: bool(app.engine.generations) and not app.session.chats.busy)
+    assert app.engine.generations[-1].sources == (Source.PROMPT_LOOKUP,)
 
 
 def test_picking_from_the_menus(qtbot: QtBot, make_app: AppMaker, tmp_path: Path) -> None:

@@ -146,6 +146,28 @@ def test_a_chain_says_what_each_source_got_accepted(panel: SpeculationPanel) -> 
     assert f"draft model {counted} · prompt lookup {found}" in texts(panel)
 
 
+def test_figures_alone_are_enough(panel: SpeculationPanel) -> None:
+    counter = StepCounter()
+    for step in (*STEPS, *scripted_steps("Words that were found in the text. " * 5, Source.NGRAM_MOD)):
+        counter.add(step)
+    state = SpeculationState(True, "why", 4)
+    panel.set_stats(
+        counter.summary(
+            prompt_tokens=40,
+            reused_prompt_tokens=0,
+            time_to_first_token_seconds=0.2,
+            decode_seconds=2.0,
+            speculation=state,
+        )
+    )
+    assert legend(panel) == ["draft model", "n-gram mod", "corrected", "bonus", "rejected"]
+    accepted = counter.accepted_from
+    assert f"draft model {accepted[Source.DRAFT_MODEL]} · n-gram mod {accepted[Source.NGRAM_MOD]}" in texts(panel)
+    bars = panel.findChild(LengthBars)
+    assert isinstance(bars, LengthBars)
+    assert bars.isVisible()
+
+
 def test_the_chosen_lengths_are_shown_once_something_was_drafted(panel: SpeculationPanel) -> None:
     bars = panel.findChild(LengthBars)
     assert isinstance(bars, LengthBars)

@@ -192,7 +192,11 @@ class ChatController(QObject):
         """Add the message, or the new wording of the one being edited, and have it answered."""
         if self.busy or not self._pair.status.can_send:
             return
-        chat, editing, settings = self._chat, self._editing, ReplySettings.of(self._preferences)
+        chat, editing, settings = (
+            self._chat,
+            self._editing,
+            ReplySettings.of(self._preferences, has_draft=self._pair.has_draft),
+        )
         parent = self._items[-1].id if self._items else None
         prompt, plain_rate = self._preferences.system_prompt, self._replies.plain_rate(settings.plain_key)
 
@@ -215,7 +219,7 @@ class ChatController(QObject):
         wanted = self.last_reply() if message is None else message
         if self.busy or wanted is None or self._chat is None or not self._pair.status.can_send:
             return
-        chat, settings = self._chat.id, ReplySettings.of(self._preferences)
+        chat, settings = self._chat.id, ReplySettings.of(self._preferences, has_draft=self._pair.has_draft)
         plain_rate = self._replies.plain_rate(settings.plain_key)
 
         def job() -> BegunReply:

@@ -43,13 +43,14 @@ class ReplySettings:
     """At most one of the two."""
 
     @classmethod
-    def of(cls, preferences: Preferences) -> ReplySettings:
+    def of(cls, preferences: Preferences, *, has_draft: bool) -> ReplySettings:
+        """`has_draft`: a draft model is loaded, or may yet be."""
         sampling = preferences.sampling
         if preferences.random_seed:
             sampling = replace(sampling, seed=secrets.randbits(32))
         return cls(
             sampling,
-            preferences.drafting if preferences.speculate else (),
+            preferences.drafting_if(has_draft) if preferences.speculate else (),
             preferences.text_sources,
             preferences.rule,
             preferences.draft_length,

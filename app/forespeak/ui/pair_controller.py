@@ -149,6 +149,11 @@ class PairController(QObject):
         return self._client is not None
 
     @property
+    def has_draft(self) -> bool:
+        """Whether a draft model is chosen and, as far as is known by now, can serve the target."""
+        return self._preferences.draft is not None and self.status.draft_problem is None
+
+    @property
     def starter(self) -> Starter | None:
         return self._starter
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog
 from forespeak.errors import UserFacingError
 from forespeak.speculation.trace import Source, SpeculationState
 from forespeak.ui.chat_controller import ChatController
-from forespeak.ui.draft_sources import in_order
+from forespeak.ui.draft_sources import chain_words, in_order
 from forespeak.ui.main_window import MainWindow
 from forespeak.ui.model_picker import Choice, Place
 from forespeak.ui.notices import ModelCard
@@ -82,7 +82,7 @@ class PairView(QObject):
     @Slot(object)
     def _sources_chosen(self, sources: tuple[Source, ...]) -> None:
         before = self._preferences
-        if before.draft is None:
+        if not self._pair.has_draft:
             # The draft model could not be unticked: it is asked again once there is one.
             sources = in_order((*sources, *(source for source in before.sources if source.uses_model)))
         self._choose(replace(before, speculate=True, sources=sources))
@@ -127,7 +127,8 @@ class PairView(QObject):
         self.show_context(self._context_used)
         if not self._chats.busy:
             last = self._chats.last_speculation()
-            self._window.panel.set_sources(self._preferences.drafting if self._preferences.speculate else ())
+            drafting = self._preferences.drafting_if(self._pair.has_draft)
+            self._window.panel.set_sources(drafting if self._preferences.speculate else ())
             told = last if last is not None and (last.active or is_paused(last)) else None
             self._window.panel.set_state(self._speculation_ahead() or told)
         fit = status.fit
@@ -153,9 +154,11 @@ class PairView(QObject):
         preferences = self._preferences
         if not preferences.speculate:
             return SpeculationState(False, self.tr("Speculation is switched off."))
-        # Sources that look the text up go on without the draft model.
-        if preferences.drafting == (Source.DRAFT_MODEL,) and self._pair.status.draft_problem is not None:
-            return SpeculationState(False, self._pair.status.draft_problem)
+        problem = self._pair.status.draft_problem
+        if problem is not None and Source.DRAFT_MODEL in preferences.drafting:
+            stands_in = self.tr("{sources} drafts in its place.")
+            words = stands_in.format(sources=chain_words(preferences.drafting_if(False)))
+            return SpeculationState(True, f"{problem} {words}")
         return None
 
     @Slot()

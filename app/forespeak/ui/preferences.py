@@ -66,12 +66,16 @@ class Preferences:
 
     @property
     def drafting(self) -> tuple[Source, ...]:
-        """What drafts while speculation is on, in the order in which it is asked.
+        """What drafts while speculation is on, in the order in which it is asked."""
+        return self.drafting_if(self.draft is not None)
 
-        Where that leaves nothing for want of a draft model, prompt lookup stands in: it needs no download.
+    def drafting_if(self, has_model: bool) -> tuple[Source, ...]:
+        """The same with and without a draft model that serves.
+
+        Where nothing is left without one, prompt lookup stands in: it needs no download.
         """
         sources = in_order(self.sources)
-        if self.draft is not None:
+        if has_model:
             return sources
         return tuple(source for source in sources if not source.uses_model) or (Source.PROMPT_LOOKUP,)
 

@@ -323,6 +323,10 @@ class SpeculationPanel(QWidget):
 
     def set_stats(self, stats: GenerationStats) -> None:
         """The final figures of a generation."""
+        found = {source_kind(Source(name)) for name, _ in stats.accepted_by_source}
+        if not found <= self._kinds:
+            self._kinds |= found
+            self._show_legend()
         self._show_counts(stats)
         self._show_rate(stats.tokens_per_second)
         if stats.speculation is not None:
@@ -334,8 +338,10 @@ class SpeculationPanel(QWidget):
     def _show_counts(self, stats: GenerationStats) -> None:
         tested = stats.accepted_draft_tokens_count + stats.rejected_draft_tokens_count
         self._bars.set_rates(stats.acceptance_rate_per_position, self._accepted_at)
-        self._show_lengths(self._counter.lengths)
-        accepted = self._counter.accepted_from
+        # Steps that are not at hand are counted in the figures.
+        chosen = () if stats.speculation is None else stats.speculation.chosen_lengths
+        self._show_lengths(self._counter.lengths or dict(chosen))
+        accepted = self._counter.accepted_from or {Source(name): count for name, count in stats.accepted_by_source}
         if len(accepted) > 1:
             self._by_source.setText(
                 " · ".join(f"{short_name(source)} {accepted[source]:,}" for source in Source if source in accepted)

@@ -109,9 +109,11 @@ class TopBar(QFrame):
         target, draft = preferences.target, preferences.draft
         self.target.set_current(target)
         self.target.set_words(*self._target_words(status, name(target) if target else ""), tooltip=str(target or ""))
-        sources = preferences.drafting
-        self.draft.set_current(draft if sources[-1].uses_model else None)
-        if draft is None or not sources[-1].uses_model:
+        wanted = preferences.drafting
+        self.draft.set_current(draft if wanted[-1].uses_model else None)
+        has_draft = draft is not None and status.draft_problem is None
+        sources = preferences.drafting_if(has_draft)
+        if draft is None or not wanted[-1].uses_model:
             value = NAMES[sources[0]] if len(sources) == 1 else self.tr("{0} text sources").format(len(sources))
             tip = what_it_does(sources[0]) if len(sources) == 1 else f"{chain_words(sources)}."
             self.draft.set_words(self.tr("Draft · no model"), value, tip)
@@ -123,7 +125,7 @@ class TopBar(QFrame):
                 caption = self.tr("Draft · after {first}").format(first=first)
                 why = "\n".join(part for part in (f"{chain_words(sources)}.", why) if part)
             self.draft.set_words(caption, name(draft), "\n".join(part for part in (why, str(draft)) if part), tone)
-        obstacle = self.tr("Choose a draft model first, beside the target.") if draft is None else None
+        obstacle = self.tr("Choose a draft model first, beside the target.") if draft is None else status.draft_problem
         self.speculation.set_state(preferences.speculate, sources, obstacle)
 
     def _target_words(self, status: PairStatus, name: str) -> tuple[str, str]:
