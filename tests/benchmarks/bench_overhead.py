@@ -242,7 +242,7 @@ class Bench:
     def __init__(self, size: int, steps: int) -> None:
         self.vocabulary = Words(size)
         self.steps = steps
-        prompt = written(LONG, 1)
+        prompt = [token % (size - 1) for token in written(LONG, 1)]
         # Ever the same passage, and so the guess of every source.
         self.text = prompt + prompt[-PASSAGE:] * (1 + (steps + WARM_UP) * ROWS // PASSAGE)
         self._compiler: GrammarCompiler | None = None

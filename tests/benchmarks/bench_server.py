@@ -47,8 +47,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-# Taken before the engine sets what it needs in it: the server gets what it would get by itself.
-ENVIRONMENT = dict(os.environ)
+# Taken before the engine sets what it needs in it: the server gets what it would get by itself. The engine's own
+# value of this one may be tried from outside.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
 
 from benchmarks.pair_runs import (
     PAIR_PROMPTS,
@@ -184,6 +185,7 @@ class Bench:
         self.runs.setdefault((question.category, question.temperature, contender), []).append(run)
         short = "" if run.tokens >= SHORT else f"   only {run.tokens} tokens"
         acceptance = "" if run.acceptance is None else f", accepted {run.acceptance:.2f} of {run.drafted}"
+        acceptance += f", {run.per_evaluation:.2f} per evaluation" if run.accepted else ""
         print(
             f"  {question.category} T={question.temperature} {contender:28} {run.rate:6.1f}/s, "
             f"whole {run.wall_rate:6.1f}/s{acceptance}{short}",

@@ -40,6 +40,11 @@ class Run:
     def acceptance(self) -> float | None:
         return self.accepted / self.drafted if self.drafted else None
 
+    @property
+    def per_evaluation(self) -> float:
+        """Tokens of a target evaluation, the prompt's counted as one: what the drafts are worth whatever they cost."""
+        return self.tokens / (self.tokens - self.accepted)
+
 
 def filters(temperature: float, seed: int = 0) -> SamplingSettings:
     """The sampling that all comparisons use: top-k 40, top-p 0.95, nothing else."""
