@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from forespeak.ui.composer import Composer
 from forespeak.ui.output_chip import OutputChip
 from forespeak.ui.settings_dialog import STRUCTURED_PAGE
 from forespeak.ui.structured_output import ANY_OBJECT, OutputKind, StructuredOutput
@@ -74,3 +75,19 @@ def test_the_chip_leads_to_the_page(qtbot: QtBot, make_app: AppMaker) -> None:
     qtbot.waitUntil(lambda: bool(app.engine.generations) and not app.session.chats.busy)
     assert app.engine.generations[-1].grammar == 'root ::= "a"'
     dialog.close()
+
+
+def test_a_narrow_composer_keeps_the_chip_and_lets_the_meter_go(qtbot: QtBot) -> None:
+    composer = Composer()
+    qtbot.addWidget(composer)
+    composer.set_context(2540, 8192)
+    composer.resize(400, 100)
+    composer.show()
+    shown = []
+    for on in (False, True, False):
+        composer.set_output(StructuredOutput(on))
+        shown.append(not composer.context.isHidden())
+    assert shown == [True, False, True]
+    composer.set_output(StructuredOutput(True, schema="{}"))
+    qtbot.waitUntil(lambda: composer.minimumSizeHint().width() <= 400)
+    composer.hide()

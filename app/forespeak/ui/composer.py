@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.ui.output_chip import OutputChip
+from forespeak.ui.structured_output import StructuredOutput
 
 LONGEST_LINES = 8
 WHOLE_WIDTH = 560
@@ -105,6 +106,7 @@ class ContextMeter(QWidget):
         super().__init__(parent)
         self._used: int | None = None
         self._total = 0
+        self._has_room = True
         self.setObjectName("contextMeter")
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setVisible(False)
@@ -112,12 +114,17 @@ class ContextMeter(QWidget):
     def set_context(self, used: int | None, total: int) -> None:
         """`used` tokens of `total`; None while it is not known."""
         self._used, self._total = used, total
-        self.setVisible(total > 0)
+        self.setVisible(total > 0 and self._has_room)
         words = self.text()
         self.setToolTip(words)
         self.setAccessibleName(words)
         self.updateGeometry()
         self.update()
+
+    def set_room(self, has_room: bool) -> None:
+        """Without room it is not shown, whatever it knows."""
+        self._has_room = has_room
+        self.setVisible(self._total > 0 and has_room)
 
     def text(self) -> str:
         if self._used is None:
@@ -257,6 +264,11 @@ class Composer(QFrame):
     def set_context(self, used: int | None, total: int) -> None:
         self.context.set_context(used, total)
 
+    def set_output(self, output: StructuredOutput) -> None:
+        """What the next reply is held to."""
+        self.chip.show_output(output)
+        self._fit_row()
+
     def set_editing(self, editing: bool) -> None:
         """Whether the text replaces an earlier message."""
         self._edit_row.setVisible(editing)
@@ -298,7 +310,13 @@ class Composer(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.settings_button.setVisible(event.size().width() >= WHOLE_WIDTH)
+        self._fit_row()
+
+    def _fit_row(self) -> None:
+        narrow = self.width() < WHOLE_WIDTH
+        self.settings_button.setVisible(not narrow)
+        # What changes the next reply goes before what is only good to know.
+        self.context.set_room(not narrow or self.chip.isHidden())
 
     @Slot()
     def _refresh(self) -> None:

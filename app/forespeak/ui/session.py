@@ -77,7 +77,7 @@ class Session(QObject):
 
     def start(self) -> None:
         self.pair_view.show()
-        self.window.composer.chip.show_output(self.preferences.output)
+        self.window.composer.set_output(self.preferences.output)
         self.chats.refresh()
         last = self.preferences.last_chat
         if last is None:
@@ -144,7 +144,7 @@ class Session(QObject):
         self.pair.set_preferences(preferences)
         self.chats.set_preferences(preferences)
         self.pair_view.set_preferences(preferences)
-        self.window.composer.chip.show_output(preferences.output)
+        self.window.composer.set_output(preferences.output)
         if self._settings is not None:
             self._settings.set_preferences(preferences)
         self.preferencesChanged.emit(preferences)
