@@ -53,6 +53,7 @@ class SettingsDialog(QDialog):
         self.structured.changed.connect(self._take)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setDrawBase(False)
         self.tabs.addTab(scrolled(self._chat_page()), self.tr("Chat"))
         self.tabs.addTab(scrolled(self.sampling), self.tr("Sampling"))
         self.tabs.addTab(scrolled(self.structured), self.tr("Output"))
