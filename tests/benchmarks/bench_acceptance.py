@@ -89,12 +89,10 @@ def references(engine: LlamaEngine, prompts: list[str], seeds: int, tokens: int)
     for prompt in prompts:
         for seed in range(seeds):
             sampling = filters(TEMPERATURE, seed)
-            steps, stats, _ = generate(engine, ask(prompt, tokens, sampling))
-            assert engine._last_reply is not None
-            written = [token.id for step in steps for token in step.emitted]
-            text = list(engine._last_reply.tokens)
-            # A token that ended the reply is not kept there.
-            text = [*text[: stats.prompt_tokens], *written]
+            request = ask(prompt, tokens, sampling)
+            steps, stats, _ = generate(engine, request)
+            text = engine.prompt(request)[: stats.prompt_tokens]
+            text += [token.id for step in steps for token in step.emitted]
             ps, qs = (distributions(model, text, stats.prompt_tokens, sampling) for model in (target, draft))
             overlaps += [overlap(p, q) for p, q in zip(ps, qs, strict=True)]
             guesses += [p.probability(q.top(1)[0][0]) for p, q in zip(ps, qs, strict=True)]

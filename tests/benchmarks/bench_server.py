@@ -40,7 +40,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -53,6 +53,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "GOM
 
 from benchmarks.pair_runs import (
     PAIR_PROMPTS,
+    REWRITINGS,
     TEXT_SOURCES,
     Run,
     ask,
@@ -67,7 +68,6 @@ from benchmarks.pair_runs import (
     write_json,
 )
 from benchmarks.relatives import relative
-from forespeak.engines.engine import ChatMessage, Role
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.speculation.trace import Source
 
@@ -214,16 +214,13 @@ class Bench:
         return measure(engine, ask(question.prompt, self.options.tokens, sampling, contender.sources))
 
 
-def questions(engine: LlamaEngine, categories: list[str], temperatures: list[float]) -> list[Question]:
-    assert engine._template is not None
-    assert engine._target is not None
-    found = []
-    for category in categories:
-        prompt = PAIR_PROMPTS[category]
-        rendered = engine._template.render((ChatMessage(Role.USER, prompt),))
-        tokens = engine._tokens_of(rendered, engine._target)
-        found += [Question(category, prompt, tokens, temperature) for temperature in temperatures]
-    return found
+def questions(engine: LlamaEngine, prompts: Mapping[str, str], temperatures: list[float]) -> list[Question]:
+    tokens = {category: engine.prompt(ask(prompt, 1, filters(0.0))) for category, prompt in prompts.items()}
+    return [
+        Question(category, prompt, tokens[category], temperature)
+        for category, prompt in prompts.items()
+        for temperature in temperatures
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +248,8 @@ def compare_models(bench: Bench, *, drafts: bool) -> None:
         # Ours stand in the middle, so that a drift of the machine favours neither side.
         contenders += [*short, auto, *(contender for group in longer for contender in group)]
     engine = load("F32", "Q4_1" if drafts else None, threads=bench.options.threads, context=CONTEXT)
-    asked = questions(engine, bench.options.categories, bench.options.temperatures)
+    prompts = {category: PAIR_PROMPTS[category] for category in bench.options.categories}
+    asked = questions(engine, prompts, bench.options.temperatures)
     for run in range(bench.options.runs):
         for question in asked:
             for contender in contenders if run % 2 == 0 else reversed(contenders):
@@ -269,7 +267,7 @@ def compare_ngrams(bench: Bench) -> None:
     contenders = [contender for pair in zip_longest(theirs, ours) for contender in pair if contender is not None]
     engine = load("F32", None, threads=bench.options.threads, context=CONTEXT)
     for run in range(bench.options.runs):
-        for question in questions(engine, ["rewrite"], bench.options.temperatures):
+        for question in questions(engine, REWRITINGS, bench.options.temperatures):
             for contender in contenders if run % 2 == 0 else reversed(contenders):
                 engine.forget()
                 bench.record(question, contender.name, bench.answer(contender, engine, question, run))

@@ -24,6 +24,7 @@ TEXT_SOURCES = tuple(source for source in Source if not source.uses_model)
 
 PAIR_PROMPTS = {category: next(p.text for p in suite() if p.category == category) for category in CATEGORIES}
 """One for each kind of reply: the first of the suite that comes with the program."""
+REWRITINGS = {f"{prompt.category} {prompt.name}": prompt.text for prompt in suite() if prompt.category == "rewrite"}
 
 
 @dataclass(frozen=True, slots=True)
