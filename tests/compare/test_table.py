@@ -48,6 +48,15 @@ def test_a_table_of_ratios_with_verdicts() -> None:
     assert "In brackets: 95 % intervals" in " ".join(text.split())
 
 
+def test_the_mean_of_plain_is_that_of_the_rates_above_it() -> None:
+    def seconds(request: GenerationRequest) -> float:
+        return 0.1 if "code" in request.messages[0].content else 0.025
+
+    lines = text_of(measured(TimedEngine(seconds=seconds))).splitlines()
+    assert [line.split()[-6] for line in lines[3:5]] == ["10.0", "40.0"]
+    assert lines[5].startswith("geometric mean  20.0 t/s")
+
+
 def test_verdicts() -> None:
     slow = words_of(measured(TimedEngine(seconds=lambda request: 0.2 if request.sources else 0.1), ways=(AUTO,)))
     assert "Slower than plain." not in slow  # of two categories there is no interval

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from forespeak.compare.machine import BUSY_CORES
 from forespeak.compare.plan import Comparison, Way
 from forespeak.compare.runner import Results
-from forespeak.compare.statistics import COVERAGE, Cell, Estimate, Figures, Summary, Total
+from forespeak.compare.statistics import COVERAGE, Cell, Estimate, Summary, Total, geometric_mean_of
 from forespeak.engines.engine import Start
 from forespeak.models.sizes import size_words
 from forespeak.speculation.trace import Source
@@ -81,9 +81,15 @@ def _ratios(comparison: Comparison, cells: Sequence[Cell], totals: Sequence[Tota
         is_plain = total.way.is_plain
         figures = [by_place.get((category, total.way)) for category in categories]
         column = ["plain" if is_plain else _fitted(way_label(total.way, comparison))]
-        column += [_rate(one) if is_plain else ratio_words(one.ratio if one else None) for one in figures]
+        rates = [one.rate if one else None for one in figures]
+        column += (
+            [_rate(rate) for rate in rates]
+            if is_plain
+            else [ratio_words(one.ratio if one else None) for one in figures]
+        )
         if len(categories) > 1:
-            column.append(_rate(total.figures) if is_plain else ratio_words(total.ratio))
+            mean = geometric_mean_of([rate.value for rate in rates if rate])
+            column.append(_rate(mean) if is_plain else ratio_words(total.ratio))
         columns.append(column)
     names = ["", *categories, *(["geometric mean"] if len(categories) > 1 else [])]
     fixed = [names, *(column for column, total in zip(columns, totals, strict=True) if total.way.is_plain)]
@@ -101,8 +107,8 @@ def _width(columns: Sequence[Sequence[str]]) -> int:
     return sum(max(map(len, column)) for column in columns) + len(_GAP) * (len(columns) - 1)
 
 
-def _rate(figures: Figures | None) -> str:
-    return f"{figures.rate.value:.1f} t/s" if figures is not None and figures.rate is not None else _NONE
+def _rate(rate: Estimate | None) -> str:
+    return f"{rate.value:.1f} t/s" if rate is not None else _NONE
 
 
 def _behind(comparison: Comparison, totals: Sequence[Total]) -> Iterable[str]:
