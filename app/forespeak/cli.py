@@ -188,7 +188,7 @@ def _chat(options: argparse.Namespace) -> int:
     if options.json and options.prompt is None:
         options.fail("argument --json: give the prompt with -p")
     prompt = _prompt(options)
-    engine = _engine(remembers=True)
+    engine = _engine()
     try:
         loaded = _load(engine, options)
         if loaded.draft is None:
@@ -205,14 +205,13 @@ def _chat(options: argparse.Namespace) -> int:
     return 0
 
 
-def _engine(*, remembers: bool = False) -> Engine:
-    """An engine of this process; one that `remembers` goes on from what a pair has learned before."""
+def _engine() -> Engine:
     # Imported late: --help and wrong arguments need not wait for llama.cpp.
     from forespeak.engines.host import llamacpp_engine
     from forespeak.pairing.compatibility import refusal
     from forespeak.pairing.pair_memory import PairFiles
 
-    return llamacpp_engine(refusal, PairFiles(folders().pairs) if remembers else None)
+    return llamacpp_engine(refusal, PairFiles(folders().pairs))
 
 
 def _sources(options: argparse.Namespace) -> tuple[Source, ...]:
