@@ -5,7 +5,7 @@ thread generates. Events come back through the same pipe; a reader thread here h
 ends when the pipe closes, so a killed parent leaves nothing behind.
 
 Events travel in bundles: both processes' wake-ups for each single step took one to two per cent of a small model's
-speed on two cores.
+speed on two cores. The bundles are the pace of the window, too, which shows each of them when it comes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from forespeak.engines.bundles import bundle_seconds, register_compact_pickles
 from forespeak.engines.engine import (
     Body,
     ConversionRequest,
@@ -51,9 +52,6 @@ EngineFactory = Callable[[PairCheck], Engine]
 _LOG_TAIL_BYTES = 8192
 _EXIT_SECONDS = 3.0
 _MAX_LOG_BYTES = 2_000_000
-_BUNDLE_SECONDS, _BUNDLE_SECONDS_ON_CPU = 0.015, min(0.16, 0.32 / (os.cpu_count() or 1))
-"""How long steps may wait for each other, once a reply's first one has gone out. The fewer cores the engine shares with
-the window, the more a wake-up costs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +282,7 @@ def serve(
 ) -> None:
     """The child's whole life: read requests, work on them one after the other, leave when the pipe closes."""
     _redirect_output(log_path)
+    register_compact_pickles()
     # Ctrl+C in a terminal goes to the whole group; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker = _Worker(pipe, pair_check, make_engine, parity_check)
@@ -369,7 +368,9 @@ class _Outbox:
         self._waiting: list[EngineEvent] = []
         self._changed = threading.Condition()
         self._urgent = False
-        self._bundle_seconds = _BUNDLE_SECONDS_ON_CPU
+        self._idle = False
+        """Nothing waits, and the next bundle may go as soon as it has a step."""
+        self._bundle_seconds = bundle_seconds(True)
         self._streaming = 0
         """The request whose first step has gone out."""
         threading.Thread(target=self._run, name="engine-outbox", daemon=True).start()
@@ -381,20 +382,25 @@ class _Outbox:
             if isinstance(event.body, Step):
                 self._streaming = event.request
             elif isinstance(event.body, Loaded):
-                self._bundle_seconds = _BUNDLE_SECONDS_ON_CPU if event.body.computes_on_cpu else _BUNDLE_SECONDS
-            self._changed.notify()
+                self._bundle_seconds = bundle_seconds(event.body.computes_on_cpu)
+            if self._urgent or self._idle:
+                # The thread wakes up once for each bundle, not for each step.
+                self._changed.notify()
 
     def _run(self) -> None:
         while True:
             with self._changed:
+                self._idle = True
                 self._changed.wait_for(lambda: self._waiting)
-                self._changed.wait_for(lambda: self._urgent, self._bundle_seconds)
+                self._idle = False
                 bundle, self._waiting, self._urgent = self._waiting, [], False
             try:
                 self._pipe.send(bundle)
             except (BrokenPipeError, ConnectionResetError):
                 # The parent is gone.
                 os._exit(0)
+            with self._changed:
+                self._changed.wait_for(lambda: self._urgent, self._bundle_seconds)
 
 
 def _redirect_output(log_path: Path) -> None:

@@ -139,12 +139,16 @@ class CodeBox(Box):
         painter.setPen(QPen(QColor(theme.line), 1))
         painter.setBrush(QColor(theme.card))
         painter.drawRoundedRect(QRectF(self.indent + 0.5, 0.5, self._width - self.indent - 1, self.height - 1), 10, 10)
+        if clip.top() < _CODE_HEADER:
+            self._paint_header(painter, theme)
+        super().paint(painter, clip, look, selection)
+
+    def _paint_header(self, painter: QPainter, theme: Theme) -> None:
         painter.setPen(QColor(theme.muted))
         painter.setFont(ui_font(CAPTION_PIXELS))
         header = QRectF(self.indent + _CODE_PADDING, 3, self._width - self.indent - 110, _CODE_HEADER - 6)
         align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
         painter.drawText(header, align, self.language or "text")
-        super().paint(painter, clip, look, selection)
 
 
 class TableBox(Box):

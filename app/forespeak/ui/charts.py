@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QPen, QPolygonF, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -190,6 +190,7 @@ class StepsStrip(Chart):
         self.update()
 
     def add(self, steps: Sequence[Step]) -> None:
+        row = self._placed[-1]
         for step in steps:
             kinds = [mark_kind(token.origin, token.source) for token in step.emitted]
             kept = (*kinds, *(MarkKind.REJECTED for _ in step.rejected))
@@ -199,7 +200,14 @@ class StepsStrip(Chart):
             last = steps[-1]
             words = self.tr("Newest step: {0} accepted, {1} rejected")
             self.setAccessibleName(words.format(last.accepted_count, len(last.rejected)))
-        self.update()
+        if row is self._placed[-1] and len(self._steps) > len(steps):
+            # What is placed stays where it is.
+            self.update(0, self._row_top(min(len(self._placed), self._rows) - 1), self.width(), int(self._ROW))
+        else:
+            self.update()
+
+    def _row_top(self, row: int) -> int:
+        return int(row * self._ROW)
 
     def _place(self, kinds: tuple[MarkKind | None, ...]) -> None:
         """Behind the last step, or at the beginning of a new row. What is placed stays where it is."""
@@ -230,6 +238,8 @@ class StepsStrip(Chart):
         plain = QColor(self.theme.control_line)
         for number, row in enumerate(list(self._placed)[-self._rows :]):
             y = number * self._ROW + 1
+            if not event.rect().intersects(QRect(0, self._row_top(number), self.width(), int(self._ROW))):
+                continue
             for x, kinds in row:
                 for place, kind in enumerate(kinds):
                     cell = QRectF(x + place * self._CELL, y, 9, self._HIGH)

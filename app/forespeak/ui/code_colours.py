@@ -11,11 +11,9 @@ _LIMIT = 20_000
 
 
 def load_lexers() -> None:
-    """Import Pygments ahead of the first code block."""
-    import pygments.lexers
-    import pygments.lexers.python
-
-    assert pygments.lexers
+    """Import Pygments ahead of the first code block, and make the lexer that is wanted most: that takes 30 ms."""
+    for _ in colour_code(" ", "python"):
+        pass
 
 
 def colour_code(code: str, language: str) -> Iterator[StyleRun]:

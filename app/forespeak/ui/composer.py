@@ -113,12 +113,16 @@ class ContextMeter(QWidget):
 
     def set_context(self, used: int | None, total: int) -> None:
         """`used` tokens of `total`; None while it is not known."""
+        before = self._figures()
         self._used, self._total = used, total
         self.setVisible(total > 0 and self._has_room)
         words = self.text()
         self.setToolTip(words)
         self.setAccessibleName(words)
-        self.updateGeometry()
+        # A row of the composer laid out anew has the whole window looked at.
+        metrics = self.fontMetrics()
+        if metrics.horizontalAdvance(before) != metrics.horizontalAdvance(self._figures()):
+            self.updateGeometry()
         self.update()
 
     def set_room(self, has_room: bool) -> None:

@@ -185,8 +185,7 @@ class ConversationView(QWidget):
     def append_steps(self, message_id: int, steps: Sequence[Step]) -> None:
         """More of a reply that is being generated: a batch, at most sixty times a second."""
         view = self._reply(message_id)
-        if view is not None and steps:
-            view.append(steps)
+        if view is not None and steps and not view.append(steps):
             self._settle()
 
     def set_prompt_progress(self, message_id: int, done: int, total: int) -> None:
@@ -332,7 +331,10 @@ class ConversationView(QWidget):
         self._settle()
 
     def _place_jump(self) -> None:
-        self._jump.setVisible(not self._sticks and bool(self._entries))
+        shown = not self._sticks and bool(self._entries)
+        self._jump.setVisible(shown)
+        if not shown:
+            return
         size = self._jump.sizeHint()
         self._jump.setGeometry(
             (self.width() - size.width()) // 2, self.height() - size.height() - 12, size.width(), size.height()

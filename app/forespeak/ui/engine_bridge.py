@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
+from forespeak.engines.bundles import bundle_seconds
 from forespeak.engines.engine import Died, EngineEvent, Loaded
 from forespeak.speculation.trace import Step
 
 FRAME_SECONDS = 1 / 60
-SLOWEST_SECONDS = 1 / 6
-PAINTING_SHARE = 0.01 * (os.cpu_count() or 1)
-"""Of the time, the UI thread may show new tokens while the engine computes on the processor. Its threads wait for the
-slowest of them, and a window that paints on one of their cores makes that one the slowest; the more there are, the less
-each one matters."""
+_BUNDLE_ARRIVES_SECONDS = 0.0003
 STEPS_PER_FLUSH = 128
 """More than a frame's worth at any speed we know; a longer queue is worked off over several frames."""
 
@@ -45,11 +41,8 @@ class EngineBridge(QObject):
         """The request of the newest step that came in."""
         self._watched: set[int] = set()
         self._last_flush = 0.0
-        self._shares_processor = True
-        """Whether the engine needs the processor for itself."""
-        self._cost = 0.0
-        """Processor seconds that the UI thread needs for a flush and the painting behind it, a running average."""
-        self._used = 0.0
+        self._interval = FRAME_SECONDS
+        """Seconds from one flush to the next, at least."""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
@@ -78,31 +71,22 @@ class EngineBridge(QObject):
 
     @Slot()
     def _wake(self) -> None:
+        if self._urgent:
+            self.flush()
+            return
         wait = self._last_flush + self._interval - time.perf_counter()
-        if wait <= 0 or self._urgent:
+        if wait <= 0:
+            # The reader wakes this thread with the first step of a bundle and is about to bring the others: shown
+            # together, they cost one painting instead of two.
+            time.sleep(_BUNDLE_ARRIVES_SECONDS)
             self.flush()
         else:
             self._timer.start(max(1, round(wait * 1000)))
-
-    @property
-    def _interval(self) -> float:
-        """Seconds from one flush to the next."""
-        if not self._shares_processor:
-            return FRAME_SECONDS
-        return min(max(FRAME_SECONDS, self._cost / PAINTING_SHARE), SLOWEST_SECONDS)
-
-    def _weigh(self) -> None:
-        """What the last flush and its painting took; a pause in between says nothing."""
-        used, now = time.thread_time(), time.perf_counter()
-        if now - self._last_flush < 2 * SLOWEST_SECONDS:
-            self._cost += 0.2 * (used - self._used - self._cost)
-        self._used = used
 
     @Slot()
     def flush(self) -> None:
         """Give out what waits, up to a frame's worth of steps."""
         self._timer.stop()
-        self._weigh()
         events: list[EngineEvent] = []
         steps = 0
         with self._lock:
@@ -136,7 +120,8 @@ class EngineBridge(QObject):
                 together.append(event.body)
             else:
                 if isinstance(event.body, Loaded):
-                    self._shares_processor = event.body.computes_on_cpu
+                    # The engine process sets the pace: its bundles never wait here. Other engines' steps do.
+                    self._interval = max(FRAME_SECONDS, bundle_seconds(event.body.computes_on_cpu) / 2)
                 self.eventArrived.emit(event)
         if together:
             self._give_steps(owner, together)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-TICK_MS = 500
+TICK_MS = 1000
 MIDDLE_EVERY = 4
 FULL_SECONDS = 60.0
 QUIET_SECONDS = 3.0

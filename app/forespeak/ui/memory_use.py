@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from forespeak.ui.background import Worker
 
-INTERVAL_MS = 2000
+INTERVAL_MS = 4000
 
 
 class MemoryUse(QObject):

@@ -21,7 +21,7 @@ from forespeak.ui.block_boxes import CodeBox
 from forespeak.ui.icons import icon
 from forespeak.ui.message_document import MessageDocument, Place
 from forespeak.ui.provenance import TokenRef
-from forespeak.ui.text_look import Look
+from forespeak.ui.text_look import Look, colour_of
 
 _HOVER_MILLISECONDS = 220
 _COPIED_MILLISECONDS = 1500
@@ -56,8 +56,9 @@ class MessageBody(QWidget):
         self._hover_timer = QTimer(self, singleShot=True, interval=_HOVER_MILLISECONDS)
         self._hover_timer.timeout.connect(self._announce_hovered)
         self.setMouseTracking(True)
-        # A reply grows at its end: what was painted stays.
+        # A reply grows at its end: what was painted stays, and nothing behind it needs painting.
         self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("Reply"))
 
@@ -79,9 +80,7 @@ class MessageBody(QWidget):
     def ensure(self, top: float, bottom: float, ahead: float = 0.0) -> float:
         """Lay out what lies between and `ahead` pixels above, with buttons on code; returns the growth above `top`."""
         grown = self.document.ensure(top, bottom, ahead)
-        dirty = self.document.take_dirty()
-        if dirty is not None:
-            self.update(QRect(0, int(dirty), self.width(), max(int(self.document.height - dirty) + 2, 2)))
+        self.refresh()
         seen = set()
         for box, corner in self.document.code_boxes(top, bottom):
             seen.add(box)
@@ -90,12 +89,19 @@ class MessageBody(QWidget):
                 button = self._copy_button(box)
             size = button.sizeHint()
             button.setGeometry(QRect(QPoint(int(corner.x()) - size.width(), int(corner.y())), size))
-            button.show()
+            if button.isHidden():
+                button.show()
         for box in [box for box in self._copy_buttons if box not in seen]:
             button = self._copy_buttons.pop(box)
             button.hide()
             button.deleteLater()
         return grown
+
+    def refresh(self) -> None:
+        """Paint what the document knows to look different."""
+        dirty = self.document.take_dirty()
+        if dirty is not None:
+            self.update(QRect(0, int(dirty), self.width(), max(int(self.document.height - dirty) + 2, 2)))
 
     def _copy_button(self, box: CodeBox) -> QToolButton:
         button = QToolButton(self)
@@ -129,6 +135,7 @@ class MessageBody(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         clip = QRectF(event.rect())
+        painter.fillRect(event.rect(), colour_of(self._look.theme.window))
         self.document.paint(painter, clip, self._look, self._selection)
         framed = self._framed
         if framed is not None:

@@ -25,7 +25,7 @@ from forespeak.ui.theme import REPLY_LINE_HEIGHT, REPLY_PIXELS
 
 _CLEAN = float("inf")
 _LAST_LINES = 80.0
-"""Pixels at the end of the open section that new tokens may change: two lines and a card's edge."""
+"""Pixels at the end of a section that its last tokens may change: two lines and a card's edge."""
 
 
 @dataclass(slots=True, eq=False)
@@ -103,15 +103,21 @@ class MessageDocument:
         self.set_text(text, steps)
         self._go_on()
 
-    def append(self, steps: Sequence[Step]) -> None:
-        """More tokens at the end. They stay without marks where those before are not known."""
+    def append(self, steps: Sequence[Step]) -> bool:
+        """More tokens at the end. They stay without marks where those before are not known.
+
+        Returns whether the open section has grown and everything above it is as it was.
+        """
         self._go_on()
-        # New tokens change the last line or two; a closed section is noted when it is rendered.
         last = self._sections[-1]
-        self._dirty = min(self._dirty, last.top + max(last.height - _LAST_LINES, 0.0))
+        before = last.boxes[-1] if last.boxes else None
         known = self.provenance.length == len(self.text)
         self.text += (self.provenance if known else Provenance()).add(steps)
-        for start, end in self._splitter.advance(self.text):
+        closed = tuple(self._splitter.advance(self.text))
+        if closed:
+            # What is rendered anew is noted then.
+            self._dirty = min(self._dirty, last.top + max(last.height - _LAST_LINES, 0.0))
+        for start, end in closed:
             section = _Section(start, end)
             if self._open is not None:
                 self._sections.pop()
@@ -121,9 +127,24 @@ class MessageDocument:
             self._sections.append(section)
         if self._open is None:
             self._begin_section(self._splitter.start)
-        else:
-            self._grow()
-        self._place_all()
+            self._place_all()
+            return False
+        self._grow()
+        self._dirty = min(self._dirty, last.top + self._unchanged_height(last, before))
+        return True
+
+    @staticmethod
+    def _unchanged_height(section: _Section, last: Box | None) -> float:
+        """How much of the section is as it was, when `last` was the last of its boxes."""
+        if last is None:
+            return 0.0
+        if not section.boxes or last not in section.boxes:
+            return last.top
+        placed = last.flows()[-1]
+        flow = placed.flow
+        # What is higher than its line reaches into the next one.
+        lines = flow.fresh_from - (0 if flow.text.isascii() else 1)
+        return last.top + placed.at.y() + max(lines, 0) * flow.line_height
 
     def finish(self) -> None:
         """No more tokens come: what was the open section is rendered too."""

@@ -286,11 +286,20 @@ class ReplyView(MessageView):
 
     # What arrives
 
-    def append(self, steps: Sequence[Step]) -> None:
-        """More tokens of a reply that is being generated."""
-        self.body.document.append(steps)
+    def append(self, steps: Sequence[Step]) -> bool:
+        """More tokens of a reply that is being generated.
+
+        Returns whether that is shown already: nothing but the last lines changed, and the height did not.
+        """
+        before = self.content_height()
+        at_end = self.body.document.append(steps)
         if self._progress is not None:
             self._complete()
+            return False
+        if not at_end or self.content_height() != before:
+            return False
+        self.body.refresh()
+        return True
 
     def set_progress(self, done: int, total: int) -> None:
         self._progress_shown = (done, total)

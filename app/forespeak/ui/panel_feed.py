@@ -1,7 +1,8 @@
-"""Feeds the figures beside the conversation twice a second: they are read, not watched."""
+"""Feeds the figures beside the conversation once a second: they are read, not watched."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -10,11 +11,13 @@ from forespeak.speculation.trace import Step
 from forespeak.ui.live_reply import LiveReply
 from forespeak.ui.speculation_panel import SpeculationPanel
 
-INTERVAL_MILLISECONDS = 500
+INTERVAL_MILLISECONDS = 1000
 
 
 class PanelFeed(QObject):
-    """Gathers the steps of the reply on show. The first ones are passed on at once."""
+    """Gathers the steps of the reply on show. The first ones are passed on at once, the others together with new text,
+    so that the window wakes up and paints once for both.
+    """
 
     contextGrew = Signal(object)
     """Tokens in the target's cache, as of the newest step passed on"""
@@ -24,15 +27,18 @@ class PanelFeed(QObject):
         self._panel = panel
         self._reply: LiveReply | None = None
         self._waiting: list[Step] = []
+        self._last_flush = 0.0
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        self._timer.setInterval(INTERVAL_MILLISECONDS)
+        # For what no further text comes behind.
+        self._timer.setInterval(2 * INTERVAL_MILLISECONDS)
         self._timer.timeout.connect(self.flush)
 
     def add(self, reply: LiveReply, steps: Sequence[Step]) -> None:
         self._reply = reply
         self._waiting += steps
-        if len(reply.steps) == len(self._waiting):
+        due = time.monotonic() - self._last_flush >= INTERVAL_MILLISECONDS / 1000
+        if due or len(reply.steps) == len(self._waiting):
             self.flush()
         elif not self._timer.isActive():
             self._timer.start()
@@ -49,6 +55,7 @@ class PanelFeed(QObject):
         self.drop()
         if reply is None or not steps:
             return
+        self._last_flush = time.monotonic()
         self._panel.add_steps(steps, reply.seconds)
         rate = reply.rate
         if rate is not None:

@@ -384,6 +384,11 @@ class SpeculationPanel(QWidget):
 
     def _show_rate(self, rate: float) -> None:
         text = f"{rate:,.1f}" if rate else "–"
+        if text == self._rate.text():
+            return
         self._rate.setText(text)
         self._colour_rate()
+        # A label of a fixed size does not have the whole panel laid out anew whenever its text changes.
+        if self._rate.sizeHint() != self._rate.size():
+            self._rate.setFixedSize(self._rate.sizeHint())
         self._rate.setAccessibleName(self.tr("{0} tokens per second").format(text))

@@ -11,11 +11,13 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QColor,
+    QFont,
     QFontMetricsF,
     QPainter,
     QTextCharFormat,
@@ -29,6 +31,9 @@ from forespeak.ui.text_look import FlowFont, Look, MarkRun, char_format, colour_
 from forespeak.ui.theme import MarkKind, MarkStyle, Theme
 
 _CHUNK = 1500
+_SETTLED = 8
+"""Characters behind a line's beginning that may have a say in whether it is one: "(" may be a number's, or an emoji may
+not be whole yet."""
 _LINE_SEPARATOR = "\u2028"
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
 
@@ -67,13 +72,14 @@ class TextFlow:
         self.sources = list(content.sources)
         self._marks = list(marks)
         self._font = font
-        metrics = QFontMetricsF(font.font)
-        self._ascent, self._descent = metrics.ascent(), metrics.descent()
+        self._ascent, self._descent, self._tab = _measures(font.font)
         self.line_height = float(round(font.font.pixelSize() * font.line_height))
         self._lines: list[_Line] = []
         self._width = -1.0
         self._formats_of: Theme | None = None
         self._format_ranges: list[tuple[int, int, QTextCharFormat]] = []
+        self.fresh_from = 0
+        """The first line that the last `append` may have changed."""
         self._direction = _direction(self.text)
         self._mixed = _RIGHT_TO_LEFT.search(self.text) is not None
 
@@ -115,11 +121,27 @@ class TextFlow:
             else:
                 self._marks.append(mark)
         if self._formats_of is not None:
-            if self._lines:
-                open_chunk = self._lines[-1].chunk
-                while self._lines and self._lines[-1].chunk is open_chunk:
-                    self._lines.pop()
-            self._continue()
+            self._lay_out_end()
+
+    def _lay_out_end(self) -> None:
+        """Lay out the last line anew, and the one above while the break between them may still move."""
+        if self._mixed:
+            # Where writing directions mix, a line's order depends on the text around it.
+            chunk = self._lines[-1].chunk
+            kept = len(self._lines)
+            while kept and self._lines[kept - 1].chunk is chunk:
+                kept -= 1
+        else:
+            kept = max(len(self._lines) - (1 if len(self.text) - self._lines[-1].start > _SETTLED else 2), 0)
+        old = self._lines[kept:]
+        # Where text was added, the last of them differs.
+        del self._lines[kept:]
+        self._continue()
+        self.fresh_from = kept
+        for before, after in zip(old[:-1], self._lines[kept:], strict=False):
+            if before.end != after.end or before.start != after.start:
+                break
+            self.fresh_from += 1
 
     def _continue(self) -> None:
         """Lay out what follows the last complete line."""
@@ -152,7 +174,7 @@ class TextFlow:
         layout = QTextLayout(text, self._font.font)
         option = QTextOption()
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-        option.setTabStopDistance(QFontMetricsF(self._font.font).horizontalAdvance(" ") * 4)
+        option.setTabStopDistance(self._tab)
         option.setTextDirection(self._direction or Qt.LayoutDirection.LeftToRight)
         layout.setTextOption(option)
         chunk = _Chunk(start, layout, units)
@@ -359,6 +381,13 @@ class TextFlow:
         while end < len(self.text) and in_word(end):
             end += 1
         return start, end
+
+
+@cache
+def _measures(font: QFont) -> tuple[float, float, float]:
+    """Ascent, descent and the distance of tab stops, in pixels."""
+    metrics = QFontMetricsF(font)
+    return metrics.ascent(), metrics.descent(), metrics.horizontalAdvance(" ") * 4
 
 
 def _direction(text: str) -> Qt.LayoutDirection | None:
