@@ -24,32 +24,23 @@ version; one slot, no prompt cache, context 4096. It is stopped (SIGSTOP) whenev
 auto (its default) and off: per category and temperature the faster of all variants is "its best". The n-gram variants
 are started anew for each request, and we forget as much: what they learned of an earlier reply to the same prompt would
 tell them the next one. A ratio is taken run by run; per case its median is shown with the least and greatest, over the
-cases the geometric mean of the medians.
+cases the geometric mean of the medians; and once more against the one variant that is their best over all cases, since
+a server cannot change its length by case.
 """
 
 from __future__ import annotations
 
 import argparse
-import http.client
-import json
 import os
 import signal
-import socket
 import statistics
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-# Taken before the engine sets what it needs in it: the server gets what it would get by itself. The engine's own
-# value of this one may be tried from outside.
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
 
 from benchmarks.pair_runs import (
     PAIR_PROMPTS,
@@ -68,6 +59,7 @@ from benchmarks.pair_runs import (
     write_json,
 )
 from benchmarks.relatives import relative
+from benchmarks.server_process import Server
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.speculation.trace import Source
 
@@ -77,77 +69,6 @@ NGRAM_TYPES = ("ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngr
 CHAIN = (Source.NGRAM_MAP_K4V, Source.NGRAM_MOD, Source.PROMPT_LOOKUP)
 SHORT = 64
 """A reply of fewer tokens says little about a rate."""
-
-
-@dataclass(slots=True)
-class Server:
-    """One llama-server process, stopped between its turns."""
-
-    binary: Path
-    arguments: list[str]
-    _process: subprocess.Popen[bytes] | None = None
-    _port: int = 0
-
-    def start(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = free.getsockname()[1]
-        command = [str(self.binary), "--host", "127.0.0.1", "--port", str(self._port), *self.arguments]
-        environment = {**ENVIRONMENT, "LD_LIBRARY_PATH": str(self.binary.parent)}
-        with tempfile.TemporaryFile() as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
-            deadline = time.monotonic() + 120
-            while not self._is_healthy():
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    log.seek(0)
-                    self.stop()
-                    raise SystemExit(f"{' '.join(command)}\ndid not come up:\n{log.read().decode()[-2000:]}")
-                time.sleep(0.1)
-        self._process.send_signal(signal.SIGSTOP)
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-    def complete(self, request: dict[str, object]) -> Run:
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
-        started = time.perf_counter()
-        answer = self._request("POST", "/completion", request)
-        seconds = time.perf_counter() - started
-        self._process.send_signal(signal.SIGSTOP)
-        timings = answer["timings"]
-        assert isinstance(timings, dict)
-        # Drafting counts from the first proposal on; without one the fields are missing.
-        return Run(
-            float(timings["predicted_per_second"]),
-            int(timings["predicted_n"]) / seconds,
-            int(timings["predicted_n"]),
-            int(timings.get("draft_n", 0)),
-            int(timings.get("draft_n_accepted", 0)),
-        )
-
-    def _is_healthy(self) -> bool:
-        try:
-            return self._request("GET", "/health", None).get("status") == "ok"
-        except OSError:
-            return False
-
-    def _request(self, method: str, path: str, body: dict[str, object] | None) -> dict[str, object]:
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=300)
-        try:
-            headers = {"Content-Type": "application/json"}
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
-            response = connection.getresponse()
-            answer: dict[str, object] = json.loads(response.read())
-            # While it loads, its health is an error.
-            if response.status != http.client.OK and method == "POST":
-                raise SystemExit(f"The server answered {response.status}: {answer}")
-            return answer
-        finally:
-            connection.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +241,34 @@ def report(
             mean = geometric_mean(medians)
             rows.append({"comparison": title, "temperature": temperature, "geometric_mean": mean})
             print(f"  T={temperature} over {len(medians)} cases {verdict(mean, least.get(temperature, 1.0))}")
+            # A server is started with one length and type for all that it is asked.
+            fixed = fixed_ratios(bench, temperature, list(cases), our, their)
+            name = min(fixed, key=fixed.__getitem__)
+            rows.append({"comparison": title, "temperature": temperature, "against_one_for_all": fixed})
+            print(f"  T={temperature} against its best one for all cases, {name}: {fixed[name]:.3f}")
     return rows
+
+
+def fixed_ratios(
+    bench: Bench, temperature: float, cases: list[str], our: Callable[[str], bool], their: Callable[[str], bool]
+) -> dict[str, float]:
+    """For each of their contenders, the geometric mean over the cases of our best against it."""
+    names = dict.fromkeys(name for _, heat, name in bench.runs if heat == temperature and their(name))
+    return {
+        name: geometric_mean(
+            [
+                ratio(
+                    *(rates(bench, case, temperature, of) for of in (best(bench, case, temperature, our), name))
+                ).median
+                for case in cases
+            ]
+        )
+        for name in names
+    }
+
+
+def rates(bench: Bench, category: str, temperature: float, name: str) -> list[float]:
+    return [run.rate for run in bench.runs[category, temperature, name]]
 
 
 def rate_of(runs: list[Run]) -> str:
