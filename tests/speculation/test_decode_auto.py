@@ -52,7 +52,7 @@ ALL_ON = SamplingSettings(
 )
 COSTS = Costs(((1, 0.020), (2, 0.0205), (5, 0.022), (9, 0.025), (17, 0.032)), 0.001)
 UNLIKELY = 1e-3
-RUNS = 1800
+RUNS = 1500
 
 
 class Clocked(AdaptiveDraftLength):
