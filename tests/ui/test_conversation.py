@@ -4,13 +4,13 @@ import time
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QScrollArea, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import Role
-from forespeak.speculation.trace import Step, text_of
+from forespeak.speculation.trace import Source, Step, text_of
 from forespeak.ui.conversation import ConversationView, MessageItem, column_of
 from forespeak.ui.message_body import MessageBody
 from forespeak.ui.message_parts import PromptProgressBar
@@ -331,3 +331,31 @@ def test_a_chat_of_100_000_tokens_opens_quickly(view: ConversationView, qtbot: Q
     view.set_messages(items)
     QApplication.processEvents()
     assert time.perf_counter() - before < 0.3
+
+
+MARKDOWN = (
+    "# A heading\n\nSome **bold** words and a 🍁 in a paragraph that takes a few lines of the window, é and 京都 too.\n\n"
+    "- an item\n- another one that is long enough to be broken into two lines, or into three of them\n\n"
+    "```python\ndef f(x):\n    return x  # why\n```\n\n> said\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe end.\n\n"
+)
+
+
+def on_screen(view: ConversationView) -> QImage:
+    """What has been painted, piece by piece."""
+    return view.screen().grabWindow(view.winId()).toImage().convertToFormat(QImage.Format.Format_RGB32)
+
+
+@pytest.mark.parametrize("source", [None, Source.DRAFT_MODEL])
+def test_what_is_painted_piece_by_piece_is_what_is_painted_at_once(
+    view: ConversationView, qtbot: QtBot, source: Source | None
+) -> None:
+    view.set_messages([MessageItem(1, Role.USER, "Write."), MessageItem(2, Role.ASSISTANT, "", state="generating")])
+    qtbot.waitExposed(view)
+    QApplication.processEvents()
+    if on_screen(view).isNull():
+        pytest.skip("this platform does not show what is on the screen")
+    for number, step in enumerate(scripted_steps(MARKDOWN * 2, source)):
+        view.append_steps(2, (step,))
+        QApplication.processEvents()
+        painted = on_screen(view)
+        assert painted == view.grab().toImage().convertToFormat(QImage.Format.Format_RGB32), number
