@@ -334,7 +334,7 @@ def test_a_chat_of_100_000_tokens_opens_quickly(view: ConversationView, qtbot: Q
 
 
 MARKDOWN = (
-    "# A heading\n\nSome **bold** words and a 🍁 in a paragraph that takes a few lines of the window, é and 京都 too.\n\n"
+    "# A heading\n\nSome **bold** words and a 🍁 in a paragraph that takes some lines of the window, é, 京都 too.\n\n"
     "- an item\n- another one that is long enough to be broken into two lines, or into three of them\n\n"
     "```python\ndef f(x):\n    return x  # why\n```\n\n> said\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe end.\n\n"
 )
