@@ -81,7 +81,7 @@ def test_it_says_why_it_rests() -> None:
     state = judge.state
     assert not state.active
     assert state.draft_length == 0
-    assert "a token of it is right in" in state.reason
+    assert "its tokens are right in" in state.reason
     assert state.costs is not None
     assert state.costs.plain_seconds == 0.010
     judge.consider(found(32, 32))

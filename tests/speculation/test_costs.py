@@ -28,18 +28,21 @@ class TimedModel(ScriptedModel):
 
 def test_a_curve_is_straight_between_what_was_measured_and_goes_on_behind_it() -> None:
     costs = Costs(((1, 0.020), (2, 0.030), (5, 0.036)))
-    assert [costs.target_seconds(n) for n in (1, 2, 3, 5, 8)] == pytest.approx([0.020, 0.030, 0.032, 0.036, 0.042])
+    assert [costs.target_seconds(n) for n in (1, 2, 3, 5, 8)] == pytest.approx([0.020, 0.030, 0.032, 0.036, 0.048])
+    level = Costs(((1, 0.020), (9, 0.060), (17, 0.060)))
+    assert level.target_seconds(49) == pytest.approx(0.140), "no check is free"
 
 
-def test_a_single_measured_size_stands_for_all() -> None:
-    assert Costs(((1, 0.5),)).target_seconds(9) == 0.5
+def test_behind_a_single_measured_size_a_moderate_slope_is_taken() -> None:
+    assert Costs(((1, 0.5),)).target_seconds(1) == 0.5
+    assert Costs(((1, 0.5),)).target_seconds(11) == 1.0
 
 
 def test_a_target_is_timed_without_what_only_the_first_time_takes() -> None:
     model = TimedModel(0.010, 0.001)
     measured = measure_target(model, clock=lambda: model.now)
-    assert [size for size, _ in measured] == [1, 2, 3, 5, 9, 17]
-    assert [seconds for _, seconds in measured] == pytest.approx([0.010 + 0.001 * n for n in (1, 2, 3, 5, 9, 17)])
+    assert [size for size, _ in measured] == [1, 2, 3, 5, 9, 17, 33]
+    assert [seconds for _, seconds in measured] == pytest.approx([0.010 + 0.001 * n for n in (1, 2, 3, 5, 9, 17, 33)])
     assert list(model.tokens) == []
 
 

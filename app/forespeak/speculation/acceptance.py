@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from forespeak.speculation.trace import Origin, Step
 
-_BUCKETS = 8
+_CONFIDENCES = (0.2, 0.4, 0.6, 0.75, 0.85, 0.92, 0.96, 0.98, 0.99, 0.997)
+"""Borders of the ranges of q that are told apart: finest near 1, where a long draft is decided."""
+_BUCKETS = len(_CONFIDENCES) + 1
 _PRIOR_WEIGHT = 4.0
 _MEMORY = 400.0
 """Tested tokens that an estimate remembers: texts change, and what was true of the last one fades."""
@@ -54,7 +57,7 @@ class Acceptance:
         if q is None:
             return self.mean
         bucket = _bucket(q)
-        prior = self.mean * (0.5 + 0.5 * q)
+        prior = min(0.99, self.mean * (0.49 + 0.75 * q))
         return (self._accepted_by[bucket] + _PRIOR_WEIGHT * prior) / (self._tested_by[bucket] + _PRIOR_WEIGHT)
 
     def chances(self, probabilities: Sequence[float]) -> list[float]:
@@ -102,4 +105,4 @@ class Acceptance:
 
 
 def _bucket(q: float) -> int:
-    return min(int(q * _BUCKETS), _BUCKETS - 1)
+    return bisect_right(_CONFIDENCES, q)

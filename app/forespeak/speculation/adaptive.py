@@ -243,10 +243,7 @@ class AdaptiveDraftLength:
         check = self._costs.target(planned + 1)
         costs = StepCosts(plain, check, draft_token)
         if self._paused:
-            cost, saved = planned * draft_token + check - plain, self._expected_gain(planned) * plain
-            what = f"a draft of {tokens_in_words(planned)}"
-            words = f"Paused: {what} costs {milliseconds(cost)} and saves {milliseconds(saved)}."
-            return SpeculationState(False, words, 0, costs)
+            return SpeculationState(False, f"Paused: {self._why_paused(planned)}", 0, costs)
         words = (
             f"A drafted token costs {milliseconds(draft_token)}, a check of {tokens_in_words(planned + 1)} "
             f"{milliseconds(check)}"
@@ -255,6 +252,17 @@ class AdaptiveDraftLength:
             return SpeculationState(True, f"{words}; a plain step costs {milliseconds(plain)}.", planned, costs)
         yielded = f"{self._tokens_mean:.1f} tokens come out of each check"
         return SpeculationState(True, f"{words}, a plain step {milliseconds(plain)}; {yielded}.", planned, costs)
+
+    def _why_paused(self, length: int) -> str:
+        plain = self._costs.target(1)
+        cost = length * self._costs.draft_token + self._costs.target(length + 1) - plain
+        saved = self._expected_gain(length) * plain
+        draft = f"a draft of {tokens_in_words(length)} costs {milliseconds(cost)}"
+        if saved <= cost:
+            return f"{draft} and saves {milliseconds(saved)}."
+        if self._margin > _RESUME_MARGIN:
+            return f"{draft} and should save {milliseconds(saved)}, but lately it did not."
+        return f"{draft} and saves {milliseconds(saved)}, but others save more in that time."
 
     def _expected_gain(self, length: int) -> float:
         """Drafted tokens that are accepted of a draft of that length."""

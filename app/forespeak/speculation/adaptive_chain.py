@@ -16,7 +16,6 @@ from forespeak.speculation.costs import RunningCosts
 from forespeak.speculation.draft import EMPTY_DRAFT, Draft, DraftSource
 from forespeak.speculation.trace import Source, SpeculationState, Step
 
-
 _FOLLOW = 0.01
 """Weight of the newest step in the running averages: a copied paragraph must not count for what is to be expected."""
 _FIRST_STEPS = 20

@@ -112,10 +112,8 @@ class AdaptiveLookup:
             return SpeculationState(False, "Paused: the text does not repeat anything yet.", 0, costs)
         if resting:
             likely = self.chance(2)
-            words = (
-                f"Paused: {found}, but a token of it is right in {likely:.0%} only; a check costs "
-                f"{milliseconds(self._costs.target(2) - plain)} more than a plain step of {milliseconds(plain)}."
-            )
+            more = milliseconds(self._costs.target(2) - plain)
+            words = f"Paused: {found}, but its tokens are right in {likely:.0%} only, and a check costs {more} more."
             return SpeculationState(False, words, 0, costs)
         words = f"A check of {length + 1} tokens costs {milliseconds(check)}, a plain step {milliseconds(plain)}"
         return SpeculationState(True, f"{words}; {found}.", length, costs)

@@ -10,9 +10,10 @@ from itertools import pairwise
 from forespeak.speculation.language_model import LanguageModel
 from forespeak.speculation.trace import Step
 
-BATCH_SIZES = (1, 5, 2, 9, 3, 17)
+BATCH_SIZES = (1, 5, 2, 9, 3, 17, 33)
 """In the order of their worth, should the time not last for all. The curve is no straight line: from one token to two
 it often jumps, and then it hardly rises."""
+_UNKNOWN_SLOPE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,20 @@ class Costs:
     draft_catch_up: float = 0.0
 
     def target_seconds(self, tokens: int) -> float:
-        """Between two measured sizes a straight line; beyond the last one its slope goes on."""
-        if tokens <= self.target[0][0] or len(self.target) == 1:
-            return self.target[0][1]
-        segment = next((pair for pair in pairwise(self.target) if tokens <= pair[1][0]), self.target[-2:])
-        (n0, t0), (n1, t1) = segment
+        """Between two measured sizes a straight line; beyond the last one the steeper of its slope and the mean one.
+
+        The last two alone may be level by accident, and a check of any length would look free. Where a single size is
+        known, each token more is taken to cost a tenth of it, until steps show what it does.
+        """
+        (first, least), (n1, t1) = self.target[0], self.target[-1]
+        if tokens <= first:
+            return least
+        if n1 == first:
+            return least * (1.0 + _UNKNOWN_SLOPE * (tokens - first))
+        if tokens > n1:
+            n0, t0 = self.target[-2]
+            return t1 + max((t1 - t0) / (n1 - n0), (t1 - least) / (n1 - first)) * (tokens - n1)
+        (n0, t0), (n1, t1) = next(pair for pair in pairwise(self.target) if tokens <= pair[1][0])
         return t0 + (t1 - t0) * (tokens - n0) / (n1 - n0)
 
 
