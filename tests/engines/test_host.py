@@ -7,6 +7,7 @@ import queue
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -184,6 +185,9 @@ def test_another_target_is_loaded_in_a_new_process(host: Host) -> None:
     host.load("second")
     second = host.pid
     assert second != first
+    deadline = time.monotonic() + PATIENCE
+    while psutil.pid_exists(first) and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert not psutil.pid_exists(first)
     host.load("second", "draft")
     assert host.pid == second

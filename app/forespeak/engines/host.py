@@ -102,6 +102,8 @@ class EngineProcess:
         self._parity_check = parity_check
         self._lock = threading.RLock()
         self._child: _Child | None = None
+        self._endings: list[threading.Thread] = []
+        """What ends children that are no longer wanted."""
         self._numbers = iter(range(1, sys.maxsize))
         self._last_load: LoadRequest | None = None
 
@@ -114,7 +116,7 @@ class EngineProcess:
     def load(self, request: LoadRequest) -> int:
         with self._lock:
             if self._last_load is not None and self._last_load.target != request.target:
-                self.close()
+                self._let_go()
             self._last_load = request
             return self._send(request, reload=False)
 
@@ -139,9 +141,21 @@ class EngineProcess:
     def close(self) -> None:
         """End the child and wait for it. What it was doing ends with Failed."""
         with self._lock:
-            child, self._child = self._child, None
+            self._let_go()
+            endings, self._endings = self._endings, []
+        for ending in endings:
+            ending.join()
+
+    def _let_go(self) -> None:
+        """End the child, which takes up to a quarter of a second, without waiting: the caller has a window to paint.
+
+        Its memory is back before the next child has imported its engine.
+        """
+        child, self._child = self._child, None
+        self._endings = [ending for ending in self._endings if ending.is_alive()]
         if child is not None:
-            child.close()
+            self._endings.append(threading.Thread(target=child.close, name="engine-end", daemon=True))
+            self._endings[-1].start()
 
     def _send(self, request: Request, *, reload: bool) -> int:
         number = next(self._numbers)
