@@ -69,7 +69,8 @@ def test_a_tie_is_explained_with_its_scores() -> None:
     assert words.startswith(
         "At token 7 the plain reply has “ the”, the one with as many drafted tokens as pay has “ a”."
     )
-    assert "0.00025 apart" in words
+    assert "they score −0.6931 and −0.6934, the first ahead by 0.00025" in words
+    assert "they score −0.6934 and −0.6932, the second ahead by 0.00025" in words
     assert "a numeric tie" in words
     assert "may move by 0.001." in words
 

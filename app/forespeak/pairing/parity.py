@@ -41,10 +41,10 @@ REPRODUCIBLE_LIMIT = 0.001
 WORST_LIMIT = 4.0
 """What they may move at the most: beyond it the evaluation of batches itself is wrong, whatever was measured."""
 _MEASURED_MARGIN = 2.0
-"""The measurement sees a few dozen places; a reply has more."""
+"""The measurement sees some thirty places; a reply has more."""
 _CONTENDER_LOGITS = 12.0
 """Tokens whose score is this far below the best cannot be chosen; how much theirs move does not matter."""
-_MEASURED_TOKENS = 48
+_MEASURED_TOKENS = 32
 _BATCHES = (2, 5, 9, 17)
 
 

@@ -65,7 +65,8 @@ def _scores(scores: TokenScores) -> str:
     named = f"they score {_number(scores.plain)} and {_number(scores.drafted)}"
     if scores.distance is None:
         return named
-    return f"{named}, {_number(abs(scores.distance))} apart"
+    ahead = "first" if scores.distance >= 0.0 else "second"
+    return f"{named}, the {ahead} ahead by {_number(abs(scores.distance))}"
 
 
 def _number(value: float | None) -> str:

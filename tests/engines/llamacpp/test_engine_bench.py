@@ -22,7 +22,7 @@ from forespeak.speculation.decode import Finished
 from forespeak.speculation.sampling import SamplingSettings
 from forespeak.speculation.trace import Source, Step, text_of
 
-REQUEST = ParityRequest((Source.DRAFT_MODEL,), tokens=10, prompts=2)
+REQUEST = ParityRequest((Source.DRAFT_MODEL,), tokens=8, prompts=2)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_the_starter_pair_writes_the_same_words(chatting: LlamaEngine) -> None:
         result = check(bench, REQUEST)
     assert (result.equal, result.planned) == (4, 4)
     assert 0.0 < result.moved < REPRODUCIBLE_LIMIT / 2
-    assert result.tested > 20
+    assert result.tested > 10
     assert result.engine.startswith("llama.cpp ")
 
 
