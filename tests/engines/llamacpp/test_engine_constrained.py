@@ -159,3 +159,14 @@ def test_dry_is_llama_cpps(q4_1: Path) -> None:
         penalised += bool(found)
     model.close()
     assert penalised > 30
+
+
+def test_dry_has_breakers_unless_others_are_asked_for(engine: LlamaEngine) -> None:
+    sampling = SamplingSettings(dry_multiplier=0.8)
+    breakers = engine.sampler(ask(sampling=sampling)).settings.dry_breakers
+    newline = engine.target.vocabulary.tokenize("\n")[-1]
+    assert (newline,) in breakers
+    assert all(len(breaker) == 1 for breaker in breakers)
+    own = replace(sampling, dry_breakers=((5,),))
+    assert engine.sampler(ask(sampling=own)).settings.dry_breakers == ((5,),)
+    assert engine.sampler(ask(sampling=SamplingSettings())).settings.dry_breakers == ()

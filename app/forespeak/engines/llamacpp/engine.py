@@ -44,6 +44,7 @@ from forespeak.errors import UserFacingError
 from forespeak.speculation.constraint import Constraint, NoTokenLeftError
 from forespeak.speculation.decode import DecodeSettings, Event, Finished, generate
 from forespeak.speculation.language_model import EvaluationError
+from forespeak.speculation.penalties import tokens_with
 from forespeak.speculation.sampling import Sampler
 from forespeak.speculation.trace import Step
 
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
 
 if sys.platform != "win32":
     import resource
+
+_DRY_BREAKERS = ("\n", ":", '"', "*")
+"""Repetition of what stands between these is how lists, tables and quotations are made."""
 
 _NO_ROLLBACK = "This target's cache cannot be rolled back, so drafts cannot be checked with it."
 
@@ -82,6 +86,7 @@ class LlamaEngine:
         self._costs = PairCosts(self._drafting, memory)
         self._last_reply: _Reply | None = None
         self._grammars: GrammarCompiler | None = None
+        self._dry_breakers: tuple[tuple[int, ...], ...] = ()
         self._thread_count: Callable[[], int] = usable_cores
 
     def load(self, request: LoadRequest, progress: ProgressListener, cancelled: Callable[[], bool]) -> Loaded | None:
@@ -231,10 +236,19 @@ class LlamaEngine:
         return self._tokens_of(self._template.render(request.messages), self.target)
 
     def sampler(self, request: GenerationRequest) -> Sampler:
-        """The request's sampling, without the tokens that the model's file says must never be written."""
-        banned = tuple((token, -math.inf) for token in self.target.vocabulary.suppressed)
-        sampling = request.sampling
-        return Sampler(replace(sampling, logit_bias=(*sampling.logit_bias, *banned)) if banned else sampling)
+        """The request's sampling, completed by what the model's vocabulary says.
+
+        Tokens that its file says must never be written are banned, and DRY has llama.cpp's breakers unless others are
+        asked for.
+        """
+        sampling, vocabulary = request.sampling, self.target.vocabulary
+        if vocabulary.suppressed:
+            banned = tuple((token, -math.inf) for token in vocabulary.suppressed)
+            sampling = replace(sampling, logit_bias=(*sampling.logit_bias, *banned))
+        if sampling.repels and not sampling.dry_breakers:
+            self._dry_breakers = self._dry_breakers or tokens_with(vocabulary, _DRY_BREAKERS)
+            sampling = replace(sampling, dry_breakers=self._dry_breakers)
+        return Sampler(sampling)
 
     def convert(
         self, request: ConversionRequest, progress: ProgressListener, cancelled: Callable[[], bool]
@@ -256,7 +270,7 @@ class LlamaEngine:
             if model is not None:
                 model.close()
         self._draft = self._target = self._template = self._request = self._last_reply = self._grammars = None
-        self._draft_problem = None
+        self._draft_problem, self._dry_breakers = None, ()
 
     def _load_draft(
         self, request: LoadRequest, target: LlamaModel, progress: ProgressListener, cancelled: Callable[[], bool]
