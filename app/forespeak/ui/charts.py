@@ -41,7 +41,21 @@ class Chart(QWidget):
         self.update()
 
 
-class Sparkline(Chart):
+class CardChart(Chart):
+    """One that stands on a card and paints its ground too: so nothing behind it is painted anew with it."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+
+    def begin(self, event: QPaintEvent) -> QPainter:
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), QColor(self.theme.card))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        return painter
+
+
+class Sparkline(CardChart):
     """Tokens per second as they came, with a dashed line where plain decoding stands."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -64,8 +78,7 @@ class Sparkline(Chart):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = self.begin(event)
         highest = max([*self._rates, self._baseline or 0.0, 1e-9]) * 1.15
         room = QRectF(self.rect()).adjusted(1, 3, -1, -3)
         if self._baseline:
@@ -92,7 +105,7 @@ class Sparkline(Chart):
         painter.end()
 
 
-class PositionBars(Chart):
+class PositionBars(CardChart):
     """How often the first, second, third ... token of a draft was accepted, in percent."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -118,8 +131,7 @@ class PositionBars(Chart):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = self.begin(event)
         painter.setFont(ui_font(11))
         count = len(self._rates)
         if not count:
@@ -163,7 +175,7 @@ class PositionBars(Chart):
             bottom = part.top()
 
 
-class StepsStrip(Chart):
+class StepsStrip(CardChart):
     """Every step as a group of small blocks: accepted, then the correction or bonus, then what was rejected."""
 
     _CELL, _ROW, _HIGH = 11.0, 17.0, 13.0
@@ -226,8 +238,7 @@ class StepsStrip(Chart):
             self._place(kinds)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = self.begin(event)
         if not self._steps:
             painter.setPen(QColor(self.theme.muted))
             painter.setFont(ui_font(CAPTION_PIXELS + 1))

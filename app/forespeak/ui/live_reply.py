@@ -17,7 +17,7 @@ from forespeak.errors import UserFacingError
 from forespeak.speculation.trace import FinishReason, GenerationStats, SpeculationState, Step, StepCounter
 from forespeak.ui.background import Worker
 
-SAVE_MS = 1000
+SAVE_MS = 700
 RETRY_SECONDS = 3.0
 RATE_SECONDS = 1.5
 """How far back the live rate looks."""
