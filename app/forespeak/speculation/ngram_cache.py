@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from forespeak.speculation.draft import EMPTY_DRAFT, Draft
-from forespeak.speculation.ngram import LONGEST_DRAFT, Gram, TextSource, in_range
+from forespeak.speculation.ngram import LONGEST_DRAFT, TextSource, in_range
+from forespeak.speculation.occurrences import Gram
 from forespeak.speculation.trace import Source
 
 LONGEST = 8

@@ -12,13 +12,12 @@ from forespeak.speculation.language_model import common_prefix_length
 from forespeak.speculation.ngram import (
     LONGEST_DRAFT,
     LONGEST_GRAM,
-    Gram,
-    Occurrences,
     TextSource,
     continuation,
     in_range,
     support,
 )
+from forespeak.speculation.occurrences import Gram, Occurrences
 from forespeak.speculation.sampling import Sampler
 from forespeak.speculation.trace import Source
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from forespeak.speculation.draft import EMPTY_DRAFT, Draft
 from forespeak.speculation.language_model import common_prefix_length
-from forespeak.speculation.ngram import LONGEST_DRAFT, LONGEST_GRAM, Gram, TextSource, in_range
+from forespeak.speculation.ngram import LONGEST_DRAFT, LONGEST_GRAM, TextSource, in_range
+from forespeak.speculation.occurrences import Gram
 from forespeak.speculation.sampling import Sampler
 from forespeak.speculation.trace import Source
 
