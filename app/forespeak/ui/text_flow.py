@@ -172,6 +172,8 @@ class TextFlow:
                 total += 2 if character > "\uffff" else 1
             units.append(total)
         layout = QTextLayout(text, self._font.font)
+        # What is laid out is about to be painted: without it the text would be shaped a second time for that.
+        layout.setCacheEnabled(True)
         option = QTextOption()
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         option.setTabStopDistance(self._tab)
