@@ -45,6 +45,13 @@ def test_the_starter_pair_writes_the_same_words(chatting: LlamaEngine) -> None:
     assert result.engine.startswith("llama.cpp ")
 
 
+@pytest.fixture
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it does not matter how far batches move the scores, seconds are saved."""
+    monkeypatch.setattr("forespeak.pairing.parity.batch_movement", lambda *_: 0.0)
+
+
+@pytest.mark.usefixtures("unmeasured")
 def test_a_draft_path_that_changes_tokens_is_found(chatting: LlamaEngine) -> None:
     with chatting.bench(context_needed(REQUEST)) as bench:
         honest = bench.generate
@@ -67,6 +74,7 @@ def test_a_draft_path_that_changes_tokens_is_found(chatting: LlamaEngine) -> Non
     assert difference.alone.plain == pytest.approx(difference.batched.plain, abs=2 * REPRODUCIBLE_LIMIT)
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_the_chat_stays_as_it_was(chatting: LlamaEngine) -> None:
     request = GenerationRequest(
         (ChatMessage(Role.USER, "Name three rivers."),), sampling=SamplingSettings(temperature=0.0), max_tokens=8
@@ -98,6 +106,7 @@ def test_quantised_targets_move_more_and_it_is_measured(q4_1: Path) -> None:
         assert difference.moved <= difference.limit
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_the_self_test_keeps_its_result_with_the_pair(chatting: LlamaEngine, tmp_path: Path) -> None:
     files = PairFiles(tmp_path / "pairs")
     result = SelfTest(files)(chatting, replace(REQUEST, prompts=1, tokens=6), lambda _: None, lambda: False)
