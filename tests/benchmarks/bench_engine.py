@@ -76,25 +76,39 @@ def ids(steps: list[Step]) -> list[int]:
     return [token.id for step in steps for token in step.emitted]
 
 
+CHAIN = (Source.PROMPT_LOOKUP, Source.NGRAM_MAP_K4V, Source.DRAFT_MODEL)
+WAYS: tuple[tuple[tuple[Source, ...], int | None], ...] = (
+    *(((Source.DRAFT_MODEL,), length) for length in (1, 4, 8, None)),
+    *(((source,), None) for source in Source if not source.uses_model),
+    (CHAIN, 4),
+    (CHAIN, None),
+)
+FAST_WAYS: tuple[tuple[tuple[Source, ...], int | None], ...] = (
+    ((Source.DRAFT_MODEL,), 4),
+    ((Source.DRAFT_MODEL,), None),
+    (CHAIN, None),
+)
+
+
 def parity(*, fast: bool) -> None:
     """Every prompt, greedy and sampled, plain against each way of drafting. Differences are shown with their margin."""
     engine = loaded(reproducible=not fast)
-    tokens = 120 if fast else 60
+    tokens, temperatures, ways = (120, (0.0, 0.8), FAST_WAYS) if fast else (40, (0.0, 0.8, 1.2), WAYS)
     equal, different = 0, 0
     for name, prompt in PROMPTS.items():
-        for temperature in (0.0, 0.8):
+        for temperature in temperatures:
             sampling = SamplingSettings(temperature=temperature, seed=42)
             plain, _ = run(engine, ask(prompt, sampling=sampling, max_tokens=tokens))
-            ways = [(Source.DRAFT_MODEL, length) for length in (1, 4, 8, None)] + [(Source.PROMPT_LOOKUP, 4)]
-            for source, length in ways:
-                request = ask(prompt, sampling=sampling, max_tokens=tokens, sources=(source,), draft_length=length)
+            for sources, length in ways:
+                request = ask(prompt, sampling=sampling, max_tokens=tokens, sources=sources, draft_length=length)
                 steps, _ = run(engine, request)
                 if ids(steps) == ids(plain) and text_of(steps) == text_of(plain):
                     equal += 1
                     continue
                 different += 1
                 where = margin(engine, sampling, plain, steps)
-                print(f"  {name} T={temperature} {source.label} {length or 'auto'}: {where}")
+                drafted = " + ".join(source.label for source in sources)
+                print(f"  {name} T={temperature} {drafted} {length or 'auto'}: {where}")
         print(f"{name:12} {equal} equal, {different} different so far", flush=True)
     print(f"{'default' if fast else 'reproducible'} setting: {equal} of {equal + different} equal")
 
