@@ -41,7 +41,8 @@ class LoadRequest:
     """A target and, if wanted, a draft model beside it.
 
     `context_length` None: the model's own, but at most DEFAULT_CONTEXT_LENGTH. `reproducible` chooses the settings in
-    which evaluating several tokens at once gives the same scores as one by one (F32 cache, no flash attention).
+    which evaluating several tokens at once gives the same scores as one by one: F32 cache, no flash attention, and for
+    weights other than F32 no evaluation of fewer tokens than from where on nothing changes.
     `threads` None: chosen from this machine. `gpu_layers` -1: as many as fit.
     """
 

@@ -290,17 +290,19 @@ class NativeContext:
             field_type = dict(llama.llama_batch._fields_)[name]
             setattr(self._batch, name, ctypes.cast(array.ctypes.data, field_type))
 
-    def decode(self, tokens: Sequence[int], start: int, outputs: int) -> NDArray[np.float32]:
+    def decode(self, tokens: Sequence[int], start: int, outputs: int, filler: int = 0) -> NDArray[np.float32]:
         """Evaluate `tokens` at positions `start`...; the scores behind the last `outputs` of them.
 
-        Shape (outputs, vocabulary size), a view that is valid until the next call. Raises NativeError.
+        Shape (outputs, vocabulary size), a view that is valid until the next call. `filler` tokens more, whichever,
+        are evaluated behind them and stay in the cache. Raises NativeError.
         """
         count = len(tokens)
+        whole = count + filler
         self._tokens[:count] = tokens
-        self._positions[:count] = np.arange(start, start + count, dtype=np.int32)
-        self._outputs[:count] = 0
+        self._positions[:whole] = np.arange(start, start + whole, dtype=np.int32)
+        self._outputs[:whole] = 0
         self._outputs[count - outputs : count] = 1
-        self._batch.n_tokens = count
+        self._batch.n_tokens = whole
         _log.clear()
         status = llama.llama_decode(self._handle, self._batch)
         if status != 0:

@@ -32,6 +32,7 @@ from forespeak.engines.llamacpp.loading import (
     conditions_of,
     convert_to_f32,
     load_model,
+    steady,
     summary,
     uses_gpu,
 )
@@ -100,6 +101,8 @@ class LlamaEngine:
             self._target = load_model(request, request.target, 0.0, share, progress, cancelled, self._thread_count)
             if self._target is None:
                 return None
+            if request.reproducible:
+                steady(self._target)
             vocabulary = self._target.vocabulary
             self._template = ChatTemplate(
                 self._target.native.chat_template, vocabulary.text(vocabulary.bos), vocabulary.text(vocabulary.eos)
@@ -213,7 +216,7 @@ class LlamaEngine:
             self._draft_problem,
         )
         try:
-            twin._target = beside(self._target, request)
+            twin._target = steady(beside(self._target, request))
             twin._draft = None if self._draft is None else beside(self._draft, request)
             conditions = conditions_of(request, twin._target, twin._draft is not None)
             twin._costs.settle(conditions, twin._target, twin._draft)

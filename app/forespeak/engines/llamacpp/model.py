@@ -12,7 +12,8 @@ class LlamaModel:
     """One model with one context. Owns both, or with `owns_weights` False the context alone.
 
     Checks everything that would make llama.cpp abort the process, and knows at any time which tokens the cache holds.
-    `thread_count` is asked before every evaluation.
+    `thread_count` is asked before every evaluation. `least_batch`: evaluations of fewer tokens are filled up to that
+    many, which are then forgotten (see `loading.steady`).
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class LlamaModel:
         self._owns_weights = owns_weights
         self._context = context
         self._output_limit = output_limit
+        self.least_batch = 1
         self._tokens: list[int] = []
 
     @property
@@ -60,8 +62,13 @@ class LlamaModel:
         if not 0 <= min(tokens) <= max(tokens) < self.vocabulary.size:
             raise ValueError("a token id lies outside of the vocabulary")
         self._context.use_threads(self.thread_count())
+        length = len(self._tokens) + count
+        # At the very end of the context there is no room to fill up.
+        filler = max(0, min(self.least_batch - count, self.context_length - length))
         try:
-            logits = self._context.decode(tokens, len(self._tokens), outputs)
+            logits = self._context.decode(tokens, len(self._tokens), outputs, filler)
+            if filler and not self._context.remove_from(length):
+                raise NativeError("the cache cannot be cut back")
         except NativeError as error:
             # What a failed call left in the cache is not known to us.
             self._forget_from(len(self._tokens))
