@@ -4,9 +4,9 @@
         [--only TEXT] [--json FILE]
 
 Target and draft are doubles that hand out views of two fixed score matrices (float32, 152k wide: a broad normal heap, a
-few dozen high scores, and the token of a given text on top; the draft disagrees in every tenth place). Afterwards they
-get the same calls again by themselves, and that time is taken off. What is left is ours: the loop, the sampler,
-verification, the draft source, the lengths' judge and the Steps. Drafts are four tokens long in every step: the judge
+few dozen high scores, and the token of a given text on top; the draft disagrees in every tenth place). What passes in
+their calls is taken off. What is left is ours: the loop, the sampler, verification, the draft source, the lengths'
+judge and the Steps. Drafts are four tokens long in every step: the judge
 of Auto is asked and told everything, then overruled, and told of a real pair's seconds. Milliseconds of this thread's
 processor time per step, so that what runs beside counts for little; the median of the repeats.
 
@@ -101,8 +101,8 @@ class Reciting:
         # Twice in a row, so that every batch is one view.
         self._rows = np.concatenate((rows, rows))
         self._changed: list[tuple[int, int, float]] = []
-        self.calls: list[tuple[Sequence[int] | None, int]] = []
-        """Tokens and outputs of each evaluation; None and the length of each truncation."""
+        self.seconds = 0.0
+        """Of processor time, in all evaluations and truncations."""
 
     @property
     def vocabulary(self) -> Words:
@@ -125,7 +125,7 @@ class Reciting:
         return ROWS
 
     def evaluate(self, tokens: Sequence[int], outputs: int) -> Logits:
-        self.calls.append((tokens, outputs))
+        before = time.thread_time()
         self._tokens += tokens
         for row, token, score in reversed(self._changed):
             self._rows[row, token] = score
@@ -138,25 +138,14 @@ class Reciting:
             row = first % ROWS + place
             self._changed.append((row, token, float(self._rows[row, token])))
             self._rows[row, token] = 20.0
-        return self._rows[first % ROWS : first % ROWS + outputs]
+        rows = self._rows[first % ROWS : first % ROWS + outputs]
+        self.seconds += time.thread_time() - before
+        return rows
 
     def truncate(self, length: int) -> None:
-        self.calls.append((None, length))
+        before = time.thread_time()
         del self._tokens[length:]
-
-    def replay_seconds(self, start: int) -> float:
-        """What the calls from number `start` on take, all by themselves."""
-        calls, self.calls = self.calls, []
-        self._tokens.clear()
-        before = 0.0
-        for number, (tokens, count) in enumerate(calls):
-            if number == start:
-                before = time.thread_time()
-            if tokens is None:
-                self.truncate(count)
-            else:
-                self.evaluate(tokens, count)
-        return time.thread_time() - before if len(calls) > start else 0.0
+        self.seconds += time.thread_time() - before
 
 
 class Held:
@@ -274,25 +263,24 @@ class Bench:
             DecodeSettings(),
         )
         count = tested = 0
-        started, marks = 0.0, (0, 0)
+        started = theirs = 0.0
         for event in events:
             if isinstance(event, Finished):
                 raise SystemExit(f"{case.name}: the reply ended after {count} steps")
             if not isinstance(event, Step):
                 continue
             if count == WARM_UP:
-                tested, marks = 0, (len(target.calls), len(draft.calls))
+                tested, theirs = 0, target.seconds + draft.seconds
                 if profile is not None:
                     profile.enable()
                 started = time.thread_time()
             count, tested = count + 1, tested + event.tested_count
             if count == WARM_UP + self.steps:
                 break
-        seconds = time.thread_time() - started
+        seconds = time.thread_time() - started - (target.seconds + draft.seconds - theirs)
         if profile is not None:
             profile.disable()
         events.close()  # type: ignore[attr-defined]
-        seconds -= sum(model.replay_seconds(mark) for model, mark in zip((target, draft), marks, strict=True))
         return Measured(seconds / self.steps * 1e3, tested / self.steps)
 
 

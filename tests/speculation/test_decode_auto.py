@@ -13,6 +13,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from automaton import Automaton
 from chi_square import chi_square_p
@@ -21,7 +22,7 @@ from forespeak.speculation.constraint import GrammarConstraint, Mask
 from forespeak.speculation.costs import Costs, RunningCosts
 from forespeak.speculation.decode import DecodeSettings, generate
 from forespeak.speculation.draft_model import DraftModel
-from forespeak.speculation.sampling import Sampler, SamplingSettings, distribution
+from forespeak.speculation.sampling import Distribution, Sampler, SamplingSettings, distribution
 from forespeak.speculation.trace import Step
 from forespeak.speculation.verify import Rule
 from scripted import ScriptedModel, blended, letters, random_scores
@@ -188,8 +189,9 @@ def test_dropping_unlikely_samples_would_bias_the_rejection_rule() -> None:
 class ForgetsTheDraft(Sampler):
     """Penalties and DRY look at the text up to the draft, as if none of its tokens had been said."""
 
-    def recent(self, tokens: Sequence[int], drafted: Sequence[int]) -> list[int]:
-        return super().recent(tokens, ())
+    def after(self, logits: NDArray[np.float32], tokens: Sequence[int], drafted: Sequence[int]) -> Distribution:
+        allowed = None if self.constraint is None else self.constraint.allowed(drafted)
+        return self.distribution(logits, tokens, allowed)
 
 
 class ThinksOn(Constraint):

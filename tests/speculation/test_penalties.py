@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import pickle
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from forespeak.speculation.constraint import NoTokenLeftError
-from forespeak.speculation.penalties import Dry, tokens_with
+from forespeak.speculation.penalties import Dry, GrowingDry, tokens_with
 from forespeak.speculation.sampling import Sampler, SamplingSettings, distribution
 from scripted import ScriptedVocabulary
 
@@ -43,6 +45,70 @@ def by_definition(
     }
 
 
+class SearchesAll:
+    """DRY as a search through all of the window, every time, in a few passes over it."""
+
+    def __init__(
+        self, multiplier: float, base: float, allowed: int, last_n: int, breakers: list[tuple[int, ...]]
+    ) -> None:
+        self._multiplier, self._base, self._allowed, self._last_n = multiplier, base, allowed, last_n
+        self._longest = math.inf if base <= 1.0 else 80.0 / math.log(base)
+        self._tails: dict[int, list[tuple[int, ...]]] = {}
+        for head, *tail in breakers:
+            self._tails.setdefault(head, []).append(tuple(tail))
+
+    def penalties(self, recent: Sequence[int]) -> dict[int, float]:
+        backwards = list(recent if self._last_n < 0 else recent[max(0, len(recent) - self._last_n) :])
+        backwards.reverse()
+        if len(backwards) < 2 or backwards[0] not in backwards[1:]:
+            return {}
+        limit = self._reach(backwards)
+        if limit < self._allowed:
+            return {}
+        repeats: dict[int, int] = {}
+        for follower, length in _repeats(backwards):
+            if length >= self._allowed:
+                repeats[follower] = max(min(length, limit), repeats.get(follower, 0))
+        return {
+            token: self._multiplier * self._base ** min(length - self._allowed, self._longest)
+            for token, length in repeats.items()
+            if () not in self._tails.get(token, ())
+        }
+
+    def _reach(self, backwards: Sequence[int]) -> int:
+        if self._tails:
+            for place, token in enumerate(backwards):
+                tails = self._tails.get(token)
+                if tails is not None:
+                    behind = tuple(reversed(backwards[:place]))
+                    whole = [len(tail) for tail in tails if behind[: len(tail)] == tail]
+                    if whole:
+                        return place - max(whole)
+        return len(backwards)
+
+
+def _repeats(backwards: list[int]) -> Iterable[tuple[int, int]]:
+    """For each earlier place that ends like the text: the token that followed there, and for how many tokens.
+
+    The Z-algorithm (Gusfield, "Algorithms on Strings, Trees, and Sequences", 1.4) over the reversed text.
+    """
+    size, newest = len(backwards), backwards[0]
+    lengths: dict[int, int] = {}
+    left = right = place = 0
+    while True:
+        try:
+            place = backwards.index(newest, place + 1)
+        except ValueError:
+            return
+        length = min(lengths[place - left], right - place) if place < right else 0
+        if place + length >= right:
+            while place + length < size and backwards[length] == backwards[place + length]:
+                length += 1
+            left, right = place, place + length
+        lengths[place] = length
+        yield backwards[place - 1], length
+
+
 tokens = st.integers(0, 3)
 
 
@@ -60,6 +126,7 @@ def test_dry_is_what_its_definition_says(
 ) -> None:
     found = Dry(0.8, 1.75, allowed, last_n, breakers).penalties(recent)
     assert found == pytest.approx(by_definition(0.8, 1.75, allowed, last_n, breakers, recent))
+    assert found == SearchesAll(0.8, 1.75, allowed, last_n, breakers).penalties(recent)
 
 
 def test_dry_by_hand() -> None:
@@ -82,13 +149,68 @@ def test_a_very_long_repetition_stays_a_number() -> None:
     assert np.isfinite(choices.log_probabilities).all()
 
 
+@settings(max_examples=400, deadline=None)
+@given(data=st.data(), base=st.sampled_from([1.0, 1.75, 1e30]), allowed=st.integers(1, 4), last_n=st.integers(-1, 30))
+def test_a_growing_text_is_penalised_as_one_that_is_read_anew(
+    data: st.DataObject, base: float, allowed: int, last_n: int
+) -> None:
+    """Drafts come, grow, are cut and change; two lists of the text take turns; now and then it is another text."""
+    breakers = data.draw(st.lists(st.lists(tokens, min_size=1, max_size=3).map(tuple), max_size=2))
+    dry = GrowingDry(Dry(0.8, base, allowed, last_n, breakers))
+    anew = SearchesAll(0.8, base, allowed, last_n, breakers)
+    texts = [[], []]  # type: list[list[int]]
+    for step in data.draw(st.lists(st.sampled_from(["grow", "grow", "grow", "copy", "other"]), min_size=3, max_size=8)):
+        if step == "other":
+            other = data.draw(st.lists(tokens, max_size=12))
+            texts = [list(other), list(other)]
+        else:
+            more = data.draw(st.lists(tokens, max_size=5))
+            for text in texts:
+                text.extend(more)
+        for draft in data.draw(st.lists(st.lists(tokens, max_size=4), max_size=3)):
+            for text in texts:
+                for end in range(len(draft) + 1):
+                    given_text = tuple(text) if step == "copy" else text
+                    found = dry.penalties(given_text, draft[:end])
+                    assert found == anew.penalties([*text, *draft[:end]])
+
+
 @pytest.mark.parametrize("text", [[5] * 20_000, [1, 2, 3, 4] * 5_000, [1] * 10_000 + [2] + [1] * 10_000])
 def test_dry_takes_time_proportional_to_the_window(text: list[int]) -> None:
     dry = Dry(0.8, 1.75, 2, -1, [(99,)])
     started = time.perf_counter()
-    assert dry.penalties(text)
-    # Some 10 ms on an idle core; a comparison of every place with every other takes minutes.
+    found = dry.penalties(text)
+    # Some 20 ms on an idle core; a comparison of every place with every other takes minutes.
     assert time.perf_counter() - started < 2.0
+    assert found == SearchesAll(0.8, 1.75, 2, -1, [(99,)]).penalties(text)
+
+
+class CountedReads(list[int]):
+    """A list that counts how many of its tokens were read."""
+
+    reads = 0
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        self.reads += len(found) if isinstance(key, slice) else 1
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        for token in super().__iter__():
+            self.reads += 1
+            yield token
+
+
+def test_only_what_is_new_is_read_of_a_text_that_grows() -> None:
+    text = CountedReads(token % 1_000 for token in range(30_000))
+    sampler = Sampler(replace(OFF, dry_multiplier=1.0, presence_penalty=0.1, penalty_window=64))
+    logits = np.zeros(1_000, dtype=np.float32)
+    sampler.after(logits, text, [])
+    text.reads = 0
+    for token in range(10):
+        assert sampler.after(logits, text, [token]).probability((token + 1) % 1_000) < 1e-12
+        text.append(token)
+    assert 0 < text.reads < 2_000
 
 
 def test_dry_looks_at_the_drafted_tokens_too() -> None:
@@ -102,20 +224,25 @@ def test_dry_looks_at_the_drafted_tokens_too() -> None:
     assert sampler.after(logits, [*text, 1, 3, 3], []).probability(2) == pytest.approx(0.25)
 
 
-@pytest.mark.parametrize(
-    ("last_n", "window", "expected"), [(-1, 2, [1, 2, 3, 4, 9]), (3, 2, [2, 3, 4, 9]), (2, 3, [2, 3, 4, 9])]
-)
-def test_the_longer_of_two_windows_is_looked_at(last_n: int, window: int, expected: list[int]) -> None:
-    chosen = SamplingSettings(
-        dry_multiplier=1.0, dry_penalty_last_n=last_n, presence_penalty=0.1, penalty_window=window
-    )
-    assert Sampler(chosen).recent([1, 2, 3, 4], [9]) == expected
+@pytest.mark.parametrize(("last_n", "window"), [(-1, 2), (5, 2), (4, 3), (2, 5)])
+def test_each_penalty_has_a_window_of_its_own(last_n: int, window: int) -> None:
+    chosen = replace(OFF, dry_multiplier=2.0, dry_penalty_last_n=last_n, presence_penalty=0.5, penalty_window=window)
+    text, draft = [7, 1, 2, 3, 4, 1], [2]
+    logits = np.zeros(8, dtype=np.float32)
+    expected = -0.5 * np.isin(np.arange(8), [*text, *draft][-window:])
+    # 1, 2 stood at the beginning too: within the window or not.
+    expected[3] -= 2.0 if last_n == -1 else 0.0
+    weights = np.exp(expected)
+    for choices in (Sampler(chosen).after(logits, text, draft), distribution(logits, chosen, [*text, *draft])):
+        found = [choices.probability(token) for token in range(8)]
+        np.testing.assert_allclose(found, weights / weights.sum(), rtol=1e-6)
 
 
-def test_nothing_is_looked_at_when_dry_is_off() -> None:
-    for chosen in (SamplingSettings(), SamplingSettings(dry_multiplier=1.0, dry_penalty_last_n=0)):
+def test_nothing_changes_when_dry_is_off() -> None:
+    logits = np.zeros(3, dtype=np.float32)
+    for chosen in (OFF, replace(OFF, dry_multiplier=1.0, dry_penalty_last_n=0)):
         assert not chosen.adjusts
-        assert Sampler(chosen).recent([1, 2, 1, 2], [1]) == []
+        assert Sampler(chosen).after(logits, [1, 2, 1, 2], [1]).probability(2) == pytest.approx(1 / 3)
 
 
 def test_bias_is_added_before_everything_else() -> None:

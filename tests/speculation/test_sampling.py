@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from chi_square import chi_square_p, upper_tail
 from forespeak.speculation.sampling import (
+    NEGLIGIBLE_NATS,
+    SHOWN_NATS,
     Distribution,
     Sampler,
     SamplingSettings,
     Stream,
     distribution,
-    penalised,
     uniform_noise,
 )
 
@@ -107,14 +108,82 @@ def test_the_filters_are_those_of_a_full_sort(
 def test_temperature_zero_takes_the_best_and_shows_the_softmax(
     logits: NDArray[np.float32], recent: list[int], chosen: SamplingSettings
 ) -> None:
-    greedy = replace(chosen, temperature=0.0)
-    sampler = Sampler(greedy)
+    sampler = Sampler(replace(chosen, temperature=0.0))
     choices = sampler.distribution(logits, recent)
-    adjusted = penalised(logits, greedy, recent) if greedy.penalises else logits
-    assert sampler.choose(choices, 7) == int(np.argmax(adjusted))
-    plain = reference(adjusted, OFF, [])
-    for token, share in shares(choices).items():
-        assert share == pytest.approx(plain[token], rel=1e-6)
+    unfiltered = replace(chosen, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
+    plain = reference(logits, unfiltered, recent)
+    best = max(plain.values())
+    assert plain[sampler.choose(choices, 7)] == best
+    shown = {token: share for token, share in plain.items() if share >= best * math.exp(-SHOWN_NATS)}
+    everything = math.fsum(shown.values())
+    for token in range(logits.size):
+        assert choices.probability(token) == pytest.approx(shown.get(token, 0.0) / everything, rel=1e-6, abs=1e-5)
+
+
+def directly(logits: NDArray[np.float32], chosen: SamplingSettings, allowed: NDArray[np.bool_] | None) -> Distribution:
+    """The filters with every token looked at, in the arithmetic that makes choices the same to the last bit."""
+
+    def normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        shifted = scores - scores.max()
+        shares: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum())
+        return shares
+
+    ids = np.arange(logits.size) if allowed is None else np.flatnonzero(allowed[: logits.size])
+    best = float(logits[ids].max())
+    nats = SHOWN_NATS if chosen.temperature == 0.0 else NEGLIGIBLE_NATS * max(1.0, chosen.temperature)
+    ids = ids[logits[ids] >= best - nats]
+    scores = logits[ids].astype(np.float64)
+    if chosen.temperature == 0.0:
+        return Distribution(ids, normalised(scores), greedy=True)
+    if 0 < chosen.top_k < ids.size:
+        keep = scores >= np.sort(scores)[-chosen.top_k]
+        ids, scores = ids[keep], scores[keep]
+    if chosen.top_p < 1.0:
+        order = np.argsort(-scores, kind="stable")
+        mass = np.cumsum(np.exp(normalised(scores[order])))
+        order = order[: int(np.searchsorted(mass, chosen.top_p)) + 1]
+        ids, scores = ids[order], scores[order]
+    if chosen.min_p > 0.0:
+        keep = scores >= best + math.log(chosen.min_p)
+        ids, scores = ids[keep], scores[keep]
+    return Distribution(ids, normalised((scores - best) / chosen.temperature))
+
+
+@pytest.mark.parametrize("size", [1, 60, 4_097, 50_257, 151_936])
+@pytest.mark.parametrize("kind", ["heap", "peaked", "whole", "level", "holes"])
+def test_nothing_is_chosen_otherwise_than_by_looking_at_everything(size: int, kind: str) -> None:
+    randomness = np.random.default_rng(size)
+    logits = randomness.normal(0.0, 2.0, size).astype(np.float32)
+    if kind != "heap":
+        logits[randomness.integers(0, size, 60)] += np.linspace(15, 5, 60, dtype=np.float32)
+    if kind == "whole":
+        logits = np.round(logits)
+    if kind == "level":
+        logits[:] = 1.5
+    if kind == "holes":
+        logits[randomness.random(size) < 0.99] = -np.inf
+        logits[size // 2] = -2.0
+    best, worst = int(np.argmax(logits)), int(np.argmin(np.where(np.isinf(logits), np.inf, logits)))
+    few, no_best, only_low = np.zeros(size + 3, np.bool_), np.ones(size + 3, np.bool_), logits < logits[best] - 3.0
+    few[[worst, best]] = True
+    no_best[best] = size == 1
+    low = np.zeros(size, np.bool_)
+    low[worst] = True
+    most = randomness.random(size) < 0.9
+    most[worst] = True
+    masks = [None, few, no_best, low, most, *([only_low] if np.isfinite(logits[only_low]).any() else [])]
+    for temperature in (0.0, 0.8, 4.0):
+        for top_k in (0, 1, 40, 300):
+            for top_p, min_p in ((1.0, 0.0), (0.95, 0.05)):
+                chosen = SamplingSettings(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=size)
+                for allowed in masks:
+                    if allowed is no_best and not np.isfinite(np.delete(logits, best)).any() and size > 1:
+                        continue
+                    sampler = Sampler(chosen)
+                    found, expected = sampler.distribution(logits, [], allowed), directly(logits, chosen, allowed)
+                    np.testing.assert_array_equal(found.ids, expected.ids)
+                    np.testing.assert_array_equal(found.log_probabilities, expected.log_probabilities)
+                    assert sampler.choose(found, 5) == sampler.choose(expected, 5)
 
 
 def test_top_k_larger_than_the_vocabulary_keeps_all() -> None:
@@ -174,17 +243,17 @@ def test_a_high_temperature_flattens_and_a_low_one_decides() -> None:
 
 
 def test_penalties_by_the_textbook() -> None:
-    chosen = SamplingSettings(repeat_penalty=2.0, frequency_penalty=0.5, presence_penalty=0.25, penalty_window=4)
-    adjusted = penalised(row(4, -4, 1, 3), chosen, [3, 0, 1, 1, 0, 99])
+    chosen = replace(OFF, repeat_penalty=2.0, frequency_penalty=0.5, presence_penalty=0.25, penalty_window=4)
     # The window is 1, 1, 0, 99: the 3 and the first 0 are out of it, and 99 is no token of this vocabulary.
-    assert adjusted.tolist() == [4 / 2 - 0.5 - 0.25, -4 * 2 - 2 * 0.5 - 0.25, 1.0, 3.0]
+    found = shares(distribution(row(4, -4, 1, 3), chosen, [3, 0, 1, 1, 0, 99]))
+    adjusted = np.exp([4 / 2 - 0.5 - 0.25, -4 * 2 - 2 * 0.5 - 0.25, 1.0, 3.0])
+    assert found == pytest.approx(dict(enumerate(adjusted / adjusted.sum())))
 
 
 def test_the_penalty_window_reaches_over_text_and_draft() -> None:
-    sampler = Sampler(SamplingSettings(repeat_penalty=1.5, penalty_window=3))
-    recent = sampler.recent([1, 2, 3, 4], [5, 6])
-    assert recent[-3:] == [4, 5, 6]
-    assert Sampler(SamplingSettings()).recent([1, 2], [3]) == []
+    chosen = replace(OFF, presence_penalty=1.5, penalty_window=3)
+    found = shares(Sampler(chosen).after(np.zeros(8, dtype=np.float32), [1, 2, 3, 4], [5, 6]))
+    assert {token for token, share in found.items() if share < 0.1} == {4, 5, 6}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from forespeak.speculation.language_model import Vocabulary
+from forespeak.speculation.language_model import Vocabulary, common_prefix_length
+from forespeak.speculation.occurrences import Occurrences
 
 _LARGEST_EXPONENT = 80.0
 """e^80, times any multiplier that the settings allow, still is a float32."""
@@ -17,7 +18,7 @@ class Dry:
     If the newest tokens, as many as `r`, have stood in the window before, the token that followed them there loses
     multiplier * base^(r - allowed_length), for r >= allowed_length. Matches do not reach beyond the newest breaker,
     and single tokens that are breakers are never penalised. After llama.cpp's `dry` sampler, which follows
-    text-generation-webui's.
+    text-generation-webui's. `base` is 1 or more, `last_n` -1 for all of the text.
     """
 
     def __init__(
@@ -30,70 +31,107 @@ class Dry:
     ) -> None:
         self._multiplier = multiplier
         self._base = base
-        self._allowed_length = allowed_length
+        self.allowed_length = allowed_length
         self._last_n = last_n
-        self._longest = math.inf if base <= 1.0 else _LARGEST_EXPONENT / math.log(base)
-        self._tails: dict[int, list[tuple[int, ...]]] = {}
-        """First token of a breaker -> what follows it in each breaker that begins so."""
+        self._most = _LARGEST_EXPONENT / math.log(base) if base > 1.0 else 0.0
+        """The exponent grows no further."""
+        self._tails: dict[int, list[list[int]]] = {}
+        """First token of a breaker -> what follows it in each breaker that begins so, the longest first."""
         for head, *tail in breakers:
-            self._tails.setdefault(head, []).append(tuple(tail))
+            self._tails.setdefault(head, []).append(tail)
+        for tails in self._tails.values():
+            tails.sort(key=len, reverse=True)
+        self._longest_tail = max((len(tails[0]) for tails in self._tails.values()), default=0)
 
-    def penalties(self, recent: Sequence[int]) -> dict[int, float]:
-        """What each token loses behind `recent`, the newest last; tokens that lose nothing are not named.
+    def penalties(self, text: Sequence[int]) -> dict[int, float]:
+        """What each token loses behind `text`, the newest last; tokens that lose nothing are not named."""
+        text = list(text)
+        index = Occurrences(self.allowed_length)
+        index.follow(text)
+        return self.indexed_penalties(text, index)
 
-        Takes time proportional to the window.
+    def indexed_penalties(self, text: list[int], index: Occurrences) -> dict[int, float]:
+        """The same, with the places of `text` where `allowed_length` tokens stood before already known.
+
+        Takes time proportional to the number of places where the newest ones did, not to the length of the text.
         """
-        backwards = list(recent if self._last_n < 0 else recent[max(0, len(recent) - self._last_n) :])
-        backwards.reverse()
-        if len(backwards) < 2 or backwards[0] not in backwards[1:]:
+        start = 0 if self._last_n < 0 else max(0, len(text) - self._last_n)
+        repeats = self._repeats(text, start, index)
+        if not repeats:
             return {}
-        limit = self._reach(backwards)
-        if limit < self._allowed_length:
+        reach = self._reach(text, start, max(repeats.values()))
+        if reach < self.allowed_length:
             return {}
-        repeats: dict[int, int] = {}
-        for follower, length in _repeats(backwards):
-            if length >= self._allowed_length:
-                repeats[follower] = max(min(length, limit), repeats.get(follower, 0))
         return {
-            token: self._multiplier * self._base ** min(length - self._allowed_length, self._longest)
+            token: self._multiplier * self._base ** min(min(length, reach) - self.allowed_length, self._most)
             for token, length in repeats.items()
-            if () not in self._tails.get(token, ())
+            if [] not in self._tails.get(token, ())
         }
 
-    def _reach(self, backwards: Sequence[int]) -> int:
-        """How many tokens stand behind the newest complete breaker; all of them, if there is none."""
-        if self._tails:
-            for place, token in enumerate(backwards):
-                tails = self._tails.get(token)
-                if tails is not None:
-                    behind = tuple(reversed(backwards[:place]))
-                    whole = [len(tail) for tail in tails if behind[: len(tail)] == tail]
-                    if whole:
-                        return place - max(whole)
-        return len(backwards)
+    def _repeats(self, text: list[int], start: int, index: Occurrences) -> dict[int, int]:
+        """The tokens that followed the newest ones before, with how many of those stood there at most.
 
-
-def _repeats(backwards: list[int]) -> Iterable[tuple[int, int]]:
-    """For each earlier place that ends like the text: the token that followed there, and for how many tokens.
-
-    The Z-algorithm (Gusfield, "Algorithms on Strings, Trees, and Sequences", 1.4) over the reversed text, visiting
-    only the places at which the newest token stands: all others match in no token.
-    """
-    size, newest = len(backwards), backwards[0]
-    lengths: dict[int, int] = {}
-    left = right = place = 0
-    while True:
-        try:
-            place = backwards.index(newest, place + 1)
-        except ValueError:
-            return
-        length = min(lengths[place - left], right - place) if place < right else 0
-        if place + length >= right:
-            while place + length < size and backwards[length] == backwards[place + length]:
+        No more are counted than matter.
+        """
+        shortest, size = self.allowed_length, len(text)
+        longest = shortest + math.ceil(self._most)
+        repeats: dict[int, int] = {}
+        for place in index.all(index.gram(text)):
+            if place - shortest < start:
+                break
+            known = repeats.get(text[place], 0)
+            if known >= longest or place - known <= start:
+                continue
+            if known and text[place - known - 1 : place] != text[size - known - 1 :]:
+                continue
+            length = max(known, shortest)
+            while length < longest and place - length > start and text[place - length - 1] == text[size - length - 1]:
                 length += 1
-            left, right = place, place + length
-        lengths[place] = length
-        yield backwards[place - 1], length
+            repeats[text[place]] = length
+        return repeats
+
+    def _reach(self, text: list[int], start: int, most: int) -> int:
+        """How many tokens stand behind the newest complete breaker; all of them, or `most`, if there are more."""
+        if self._tails:
+            for head in range(len(text) - 1, max(start, len(text) - most - self._longest_tail - 1) - 1, -1):
+                for tail in self._tails.get(text[head], ()):
+                    end = head + 1 + len(tail)
+                    if text[head + 1 : end] == tail:
+                        return min(len(text) - end, most)
+        return min(len(text) - start, most)
+
+
+class GrowingDry:
+    """DRY for one text that grows and the drafts behind it, at a cost that the text's length has no part in."""
+
+    def __init__(self, dry: Dry) -> None:
+        self._dry = dry
+        self._index = Occurrences(dry.allowed_length)
+        self._text: list[int] = []
+        """The text and a draft, indexed."""
+        self._length = 0
+        """How much of that is text."""
+        self._grown: list[list[int]] = []
+
+    def penalties(self, tokens: Sequence[int], drafted: Sequence[int]) -> dict[int, float]:
+        """What each token loses behind `tokens` and `drafted`.
+
+        A list that has been given as `tokens` before is taken to have grown at its end only, and by the same tokens as
+        another: the target and a draft model each have one of the same text. Anything else is compared with the text
+        so far, token by token.
+        """
+        kept = self._length
+        if len(tokens) < kept or not any(tokens is grown for grown in self._grown):
+            kept = common_prefix_length(self._text[:kept], tokens)
+            others = self._grown[-1:] if kept == self._length else []
+            self._grown = [*others, tokens] if isinstance(tokens, list) else others
+        wanted = [*tokens[kept:], *drafted]
+        same = common_prefix_length(self._text[kept:], wanted)
+        self._index.cut(self._text, kept + same)
+        self._text[kept + same :] = wanted[same:]
+        self._length = len(tokens)
+        self._index.follow(self._text)
+        return self._dry.indexed_penalties(self._text, self._index)
 
 
 def tokens_with(vocabulary: Vocabulary, texts: Iterable[str]) -> tuple[tuple[int, ...], ...]:

@@ -8,25 +8,27 @@ at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forespeak.speculation.constraint import Constraint, Mask, NoTokenLeftError
-from forespeak.speculation.penalties import Dry
+from forespeak.speculation.peaks import Peaks
+from forespeak.speculation.penalties import Dry, GrowingDry
 
 NEGLIGIBLE_NATS = 30.0
 """Tokens this far below the best one (e^-30, 1e-13) are left out before anything is sorted. Even 250,000 of them
 together weigh less than a float32 logit can express."""
 
+_SPARE = 4
+"""Under a grammar, so many times as many tokens as top-k keeps are looked at before all that it allows are."""
 
-_BAND_NATS = 4.0
-
-SHOWN_NATS = 16.0
-"""At temperature 0, where probabilities are only shown, those below e^-16 (one in ten million) are left out."""
+SHOWN_NATS = 12.0
+"""At temperature 0, where probabilities are only shown, tokens below e^-12 (six in a million) of the best one are left
+out, and what all of them weigh with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,8 @@ class Distribution:
     """The tokens that survived the filters and their log-probabilities, which add up to one.
 
     `greedy` means that the most probable token is taken whatever the noise; the probabilities are then those at
-    temperature 1 and without filters, for showing, less those too small to be shown.
+    temperature 1 and without filters, for showing, among the tokens within SHOWN_NATS of the best one. They are too
+    high by the share of all others: hardly ever a thousandth.
     """
 
     ids: NDArray[np.int64]
@@ -113,8 +116,8 @@ class Distribution:
     greedy: bool = False
 
     def probability(self, token: int) -> float:
-        found = np.flatnonzero(self.ids == token)
-        return float(np.exp(self.log_probabilities[found[0]])) if found.size else 0.0
+        found = (self.ids == token).nonzero()[0]
+        return math.exp(self.log_probabilities[found[0]]) if found.size else 0.0
 
     def top(self, count: int) -> list[tuple[int, float]]:
         """The `count` most probable tokens with their probabilities, best first."""
@@ -137,13 +140,17 @@ def distribution(
     return Sampler(settings).distribution(logits, recent, allowed)
 
 
-def filtered(logits: NDArray[np.float32], settings: SamplingSettings) -> Distribution:
-    """The filters and the temperature, after everything that changes single scores."""
-    best = float(logits.max())
+def filtered(logits: NDArray[np.float32], settings: SamplingSettings, allowed: Mask | None = None) -> Distribution:
+    """The filters and the temperature, after everything that changes single scores.
+
+    Raises NoTokenLeftError if no token with a score above -inf is `allowed`.
+    """
     if settings.temperature == 0.0:
-        return _greedy(logits, best)
-    ids = _contenders(logits, best, NEGLIGIBLE_NATS * max(1.0, settings.temperature), settings.top_k)
-    scores = logits[ids].astype(np.float64)
+        ids, row = _contenders(logits, SHOWN_NATS, 0, allowed)
+        return Distribution(ids, _log_softmax(row.astype(np.float64)), greedy=True)
+    ids, row = _contenders(logits, NEGLIGIBLE_NATS * max(1.0, settings.temperature), settings.top_k, allowed)
+    scores = row.astype(np.float64)
+    best = float(scores.max())
     if 0 < settings.top_k < ids.size:
         # Ties with the k-th stay in: membership must not depend on the order in which a sort met them.
         keep = scores >= np.partition(scores, -settings.top_k)[-settings.top_k]
@@ -161,30 +168,34 @@ def filtered(logits: NDArray[np.float32], settings: SamplingSettings) -> Distrib
         return Distribution(ids, _log_softmax((scores - best) / settings.temperature))
 
 
-def _contenders(logits: NDArray[np.float32], best: float, nats: float, top_k: int) -> NDArray[np.int64]:
-    """Ids of the tokens within `nats` of the best one, less what top-k would drop anyway.
+def _contenders(
+    logits: NDArray[np.float32], nats: float, top_k: int, allowed: Mask | None
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Ids, ascending, and scores of the tokens within `nats` of the best one, less many that top-k would drop anyway.
 
-    A band below the best token usually holds the k-th long before `nats`; sorting then has little to do.
+    Of the allowed ones, that is; where they stand as high as the others, only those that do are looked up in the mask.
     """
+    peaks = Peaks(logits)
+    height = peaks.best - nats
     if top_k > 0:
-        for band in np.arange(_BAND_NATS, nats, _BAND_NATS):
-            inside = logits >= best - band
-            if np.count_nonzero(inside) >= top_k:
-                return np.flatnonzero(inside)
-    return np.flatnonzero(logits >= best - nats)
-
-
-def _greedy(logits: NDArray[np.float32], best: float) -> Distribution:
-    total = np.exp(logits - np.float32(best)).sum(dtype=np.float64)
-    ids = np.flatnonzero(logits >= best - SHOWN_NATS)
-    return Distribution(ids, logits[ids].astype(np.float64) - best - math.log(total), greedy=True)
-
-
-def penalised(logits: NDArray[np.float32], settings: SamplingSettings, recent: Sequence[int]) -> NDArray[np.float32]:
-    """A copy of the logits with the three penalties applied to the tokens of the window, as llama.cpp does."""
-    adjusted = logits.copy()
-    _penalise(adjusted, settings, recent)
-    return adjusted
+        height = max(height, peaks.height_of(top_k if allowed is None else _SPARE * top_k))
+    ids, scores = peaks.reaching(height)
+    if allowed is None:
+        return ids, scores
+    # The draft's rows may be shorter than the target's mask, not longer.
+    permitted = allowed[ids]
+    ids, scores = ids[permitted], scores[permitted]
+    if ids.size < max(top_k, 1):
+        ids = allowed[: logits.size].nonzero()[0]
+        scores = logits[ids]
+    elif top_k == 0 and (lower := float(scores.max()) - nats) < height:
+        ids, scores = peaks.reaching(lower)
+        permitted = allowed[ids]
+        ids, scores = ids[permitted], scores[permitted]
+    if ids.size == 0 or np.isneginf(scores.max()):
+        raise NoTokenLeftError("nothing that could follow is left")
+    inside = scores >= float(scores.max()) - nats
+    return ids[inside], scores[inside]
 
 
 def _penalise(logits: NDArray[np.float32], settings: SamplingSettings, recent: Sequence[int]) -> None:
@@ -244,7 +255,7 @@ class Sampler:
     settings: SamplingSettings
     constraint: Constraint | None = None
     """What this one generation is held to. It moves with the text: the loop tells it what was emitted."""
-    _dry: Dry | None = field(init=False, repr=False, compare=False, default=None)
+    _dry: tuple[Dry, GrowingDry] | None = field(init=False, repr=False, compare=False, default=None)
     _bias: tuple[NDArray[np.int64], NDArray[np.float32]] | None = field(
         init=False, repr=False, compare=False, default=None
     )
@@ -260,7 +271,7 @@ class Sampler:
                 settings.dry_penalty_last_n,
                 settings.dry_breakers,
             )
-            object.__setattr__(self, "_dry", dry)
+            object.__setattr__(self, "_dry", (dry, GrowingDry(dry)))
         if settings.logit_bias:
             ids, values = zip(*settings.logit_bias, strict=True)
             bias = (np.array(ids, dtype=np.int64), np.array(values, dtype=np.float32))
@@ -270,10 +281,15 @@ class Sampler:
     def after(self, logits: NDArray[np.float32], tokens: Sequence[int], drafted: Sequence[int]) -> Distribution:
         """What follows the text `tokens` and the draft so far, given the scores there.
 
+        A list given as `tokens` must only grow from call to call: so DRY can do without reading all of it every time.
         Raises NoTokenLeftError if the constraint and the bans leave nothing.
         """
         allowed = None if self.constraint is None else self.constraint.allowed(drafted)
-        return self.distribution(logits, self.recent(tokens, drafted), allowed)
+        if not self.settings.adjusts:
+            return filtered(logits, self.settings, allowed)
+        recent = [*tokens[-self.settings.penalty_window :], *drafted] if self.settings.penalises else []
+        repelled = {} if self._dry is None else self._dry[1].penalties(tokens, drafted)
+        return filtered(self._adjusted(logits, recent, repelled), self.settings, allowed)
 
     def permitted(self, drafted: Sequence[int]) -> int:
         """How many leading tokens of a draft are neither banned nor against the constraint."""
@@ -282,29 +298,18 @@ class Sampler:
             count = next((place for place, token in enumerate(drafted) if token in self._banned), count)
         return count if self.constraint is None else self.constraint.permitted(drafted[:count])
 
-    def recent(self, tokens: Sequence[int], drafted: Sequence[int]) -> list[int]:
-        """The tokens before a place, as far back as the penalties look: the end of the text, then the draft so far."""
-        settings = self.settings
-        reach = settings.penalty_window if settings.penalises else 0
-        if settings.repels:
-            reach = len(tokens) if settings.dry_penalty_last_n < 0 else max(reach, settings.dry_penalty_last_n)
-        return [*tokens[-reach:], *drafted] if reach else []
-
     def distribution(
         self, logits: NDArray[np.float32], recent: Sequence[int], allowed: Mask | None = None
     ) -> Distribution:
-        if allowed is None:
-            return filtered(self._adjusted(logits, recent) if self.settings.adjusts else logits, self.settings)
-        # The draft's rows may be shorter than the target's mask. A grammar usually leaves few tokens, and then the
-        # filters need not look at the others.
-        ids = np.flatnonzero(allowed[: logits.size])
-        row = (self._adjusted(logits, recent) if self.settings.adjusts else logits)[ids]
-        if ids.size == 0 or np.isneginf(row.max()):
-            raise NoTokenLeftError("nothing that could follow is left")
-        choices = filtered(row, self.settings)
-        return replace(choices, ids=ids[choices.ids])
+        """The same behind `recent`, whatever was asked before."""
+        if not self.settings.adjusts:
+            return filtered(logits, self.settings, allowed)
+        repelled = {} if self._dry is None else self._dry[0].penalties(recent)
+        return filtered(self._adjusted(logits, recent, repelled), self.settings, allowed)
 
-    def _adjusted(self, logits: NDArray[np.float32], recent: Sequence[int]) -> NDArray[np.float32]:
+    def _adjusted(
+        self, logits: NDArray[np.float32], recent: Sequence[int], repelled: Mapping[int, float]
+    ) -> NDArray[np.float32]:
         adjusted = logits.copy()
         if self._bias is not None:
             ids, values = self._bias
@@ -314,10 +319,9 @@ class Sampler:
             raise NoTokenLeftError("nothing that could follow is left")
         if self.settings.penalises:
             _penalise(adjusted, self.settings, recent)
-        if self._dry is not None:
-            for token, penalty in self._dry.penalties(recent).items():
-                if token < adjusted.size:
-                    adjusted[token] -= penalty
+        for token, penalty in repelled.items():
+            if token < adjusted.size:
+                adjusted[token] -= penalty
         return adjusted
 
     def scores(self, choices: Distribution, position: int, stream: Stream = Stream.TARGET) -> NDArray[np.float64]:
@@ -330,7 +334,7 @@ class Sampler:
 
     def choose(self, choices: Distribution, position: int, stream: Stream = Stream.TARGET) -> int:
         """The token at `position`, counted from the start of the prompt."""
-        return int(choices.ids[int(np.argmax(self.scores(choices, position, stream)))])
+        return int(choices.ids[int(self.scores(choices, position, stream).argmax())])
 
     def uniform(self, position: int, stream: Stream) -> float:
         """One uniform number in (0, 1) for a place."""

@@ -1,0 +1,50 @@
+"""The high scores of a row, found by reading it once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+_STRIPS = 32
+"""Strips laid under each other: columns few enough to be looked through, and short enough to be looked into."""
+_WORTH_FOLDING = 4096
+_MANY = 16
+"""With more than one column in so many to look into, looking at everything takes less time."""
+
+
+class Peaks:
+    """A row of scores, shape (vocabulary size,), cut into strips that lie under each other as a grid.
+
+    The highest score of each column tells where to look for high ones: the row itself, which is long, is read for
+    that once, and afterwards only in the few columns that reach a height. `best` is the highest score of all.
+    """
+
+    def __init__(self, row: NDArray[np.float32]) -> None:
+        self._row = row
+        self._width = row.size // _STRIPS if row.size >= _WORTH_FOLDING else row.size
+        self._folded = row.size // self._width * self._width
+        strips = row[: self._folded].reshape(-1, self._width)
+        self._highest: NDArray[np.float32] = np.maximum.reduce(strips, axis=0)
+        best = np.maximum.reduce(self._highest)
+        if self._folded < row.size:
+            best = np.maximum(best, np.maximum.reduce(row[self._folded :]))
+        self.best = float(best)
+
+    def height_of(self, count: int) -> float:
+        """A score that at least `count` tokens reach; most often little below the `count`-th highest."""
+        if count > self._width:
+            return -np.inf
+        return float(np.partition(self._highest, -count)[-count])
+
+    def reaching(self, height: float) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The ids, ascending, and the scores of all tokens with at least that score."""
+        columns = (self._highest >= height).nonzero()[0]
+        if columns.size > self._width // _MANY:
+            ids = (self._row >= height).nonzero()[0]
+            return ids, self._row[ids]
+        ids = (columns + np.arange(0, self._folded, self._width)[:, np.newaxis]).ravel()
+        if self._folded < self._row.size:
+            ids = np.concatenate((ids, np.arange(self._folded, self._row.size)))
+        scores = self._row[ids]
+        high = (scores >= height).nonzero()[0]
+        return ids[high], scores[high]
