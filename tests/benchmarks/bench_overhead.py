@@ -153,6 +153,8 @@ class Held:
 
     def __init__(self, judge: DraftController) -> None:
         self._judge = judge
+        self.seconds = 0.0
+        """Of processor time, for telling it."""
 
     @property
     def state(self) -> SpeculationState:
@@ -163,7 +165,10 @@ class Held:
         return LENGTH
 
     def observe(self, step: Step) -> None:
-        self._judge.observe(replace(step, target_seconds=0.045, draft_seconds=0.016))
+        before = time.thread_time()
+        step = replace(step, target_seconds=0.045, draft_seconds=0.016)
+        self.seconds += time.thread_time() - before
+        self._judge.observe(step)
 
 
 class HeldGate:
@@ -254,12 +259,14 @@ class Bench:
         source, judge = drafting.prepare(request, draft, self.vocabulary.size, lambda: False)
         if case.held and isinstance(source, DraftModel):
             source._gate = HeldGate(source._gate)
+        held = Held(judge)
+        doubles = (target, draft, held)
         events = generate(
             target,
             source,
             text[:context],
             Sampler(case.sampling, self.constraint(case)),
-            Held(judge) if case.held else judge,
+            held if case.held else judge,
             DecodeSettings(),
         )
         count = tested = 0
@@ -270,14 +277,14 @@ class Bench:
             if not isinstance(event, Step):
                 continue
             if count == WARM_UP:
-                tested, theirs = 0, target.seconds + draft.seconds
+                tested, theirs = 0, sum(double.seconds for double in doubles)
                 if profile is not None:
                     profile.enable()
                 started = time.thread_time()
             count, tested = count + 1, tested + event.tested_count
             if count == WARM_UP + self.steps:
                 break
-        seconds = time.thread_time() - started - (target.seconds + draft.seconds - theirs)
+        seconds = time.thread_time() - started - (sum(double.seconds for double in doubles) - theirs)
         if profile is not None:
             profile.disable()
         events.close()  # type: ignore[attr-defined]

@@ -320,10 +320,13 @@ class _Loop:
             source=draft.source if accepted else None,
             probability=choices.probability(token_id),
             draft_probability=draft.probability(place) if accepted else None,
-            alternatives=tuple(
-                Alternative(other, readable(self.target.vocabulary, other), probability)
-                for other, probability in choices.top(self.settings.alternatives)
-            ),
+            alternatives=self._alternatives(choices) if self.settings.alternatives else (),
+        )
+
+    def _alternatives(self, choices: Distribution) -> tuple[Alternative, ...]:
+        return tuple(
+            Alternative(other, readable(self.target.vocabulary, other), probability)
+            for other, probability in choices.top(self.settings.alternatives)
         )
 
     def _drafted(self, draft: Draft, verification: Verification, start: int, end: int) -> tuple[DraftedToken, ...]:

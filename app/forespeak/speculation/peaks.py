@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,12 @@ _STRIPS = 32
 _WORTH_FOLDING = 4096
 _MANY = 16
 """With more than one column in so many to look into, looking at everything takes less time."""
+
+
+@lru_cache(maxsize=16)
+def _begins(size: int, width: int) -> NDArray[np.int64]:
+    """Where each strip begins, one below the other. There are as many sizes as models in use."""
+    return np.arange(0, size, width)[:, np.newaxis]
 
 
 class Peaks:
@@ -41,10 +49,10 @@ class Peaks:
         columns = (self._highest >= height).nonzero()[0]
         if columns.size > self._width // _MANY:
             ids = (self._row >= height).nonzero()[0]
-            return ids, self._row[ids]
-        ids = (columns + np.arange(0, self._folded, self._width)[:, np.newaxis]).ravel()
+            return ids, self._row.take(ids)
+        ids = (columns + _begins(self._folded, self._width)).ravel()
         if self._folded < self._row.size:
             ids = np.concatenate((ids, np.arange(self._folded, self._row.size)))
-        scores = self._row[ids]
+        scores = self._row.take(ids)
         high = (scores >= height).nonzero()[0]
-        return ids[high], scores[high]
+        return ids.take(high), scores.take(high)

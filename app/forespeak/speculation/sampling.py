@@ -209,8 +209,8 @@ def _penalise(logits: NDArray[np.float32], settings: SamplingSettings, recent: S
 
 
 def _log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    shifted = scores - scores.max()
-    normalised: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum())
+    shifted = scores - np.maximum.reduce(scores)
+    normalised: NDArray[np.float64] = shifted - np.log(np.add.reduce(np.exp(shifted)))
     return normalised
 
 
@@ -260,9 +260,11 @@ class Sampler:
         init=False, repr=False, compare=False, default=None
     )
     _banned: frozenset[int] = field(init=False, repr=False, compare=False, default=frozenset())
+    _adjusts: bool = field(init=False, repr=False, compare=False, default=False)
 
     def __post_init__(self) -> None:
         settings = self.settings
+        object.__setattr__(self, "_adjusts", settings.adjusts)
         if settings.repels:
             dry = Dry(
                 settings.dry_multiplier,
@@ -285,7 +287,7 @@ class Sampler:
         Raises NoTokenLeftError if the constraint and the bans leave nothing.
         """
         allowed = None if self.constraint is None else self.constraint.allowed(drafted)
-        if not self.settings.adjusts:
+        if not self._adjusts:
             return filtered(logits, self.settings, allowed)
         recent = [*tokens[-self.settings.penalty_window :], *drafted] if self.settings.penalises else []
         repelled = {} if self._dry is None else self._dry[1].penalties(tokens, drafted)
@@ -302,7 +304,7 @@ class Sampler:
         self, logits: NDArray[np.float32], recent: Sequence[int], allowed: Mask | None = None
     ) -> Distribution:
         """The same behind `recent`, whatever was asked before."""
-        if not self.settings.adjusts:
+        if not self._adjusts:
             return filtered(logits, self.settings, allowed)
         repelled = {} if self._dry is None else self._dry[0].penalties(recent)
         return filtered(self._adjusted(logits, recent, repelled), self.settings, allowed)

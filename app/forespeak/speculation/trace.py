@@ -106,7 +106,7 @@ class Step:
 
     @property
     def accepted_count(self) -> int:
-        return sum(token.origin is Origin.ACCEPTED for token in self.emitted)
+        return [token.origin for token in self.emitted].count(Origin.ACCEPTED)
 
     @property
     def tested_count(self) -> int:
@@ -207,7 +207,8 @@ class StepCounter:
     _accepted_at: list[int] = field(default_factory=list)
 
     def add(self, step: Step) -> None:
-        accepted, tested = step.accepted_count, step.tested_count
+        accepted = step.accepted_count
+        tested = accepted + len(step.rejected)
         self.steps += 1
         self.generated += len(step.emitted)
         self.accepted += accepted
