@@ -25,6 +25,8 @@ _PATIENCE = 3.0
 """Tokens that drafting may lose, in the end, against plain steps while it promises to win some."""
 _FORGET = 0.02
 """Of that balance, with each draft."""
+_WILDEST = 2.0
+"""Times what was expected: for no more does a step count."""
 _FIRST_PROBE = 16
 _PROBE_CONTEXT = 32
 """Tokens that a paused draft model reads before a probe. Reading all that it has missed could take longer than what
@@ -171,6 +173,9 @@ class AdaptiveDraftLength:
             self._unread += len(step.emitted)
             self._steps_paused += 1
         else:
+            # One step that was kept waiting by something else must not decide.
+            expected = self._costs.target(1 + step.tested_count) + drafted * self._costs.draft_token
+            seconds = min(seconds, _WILDEST * (expected + self._unread * self._costs.draft_catch_up))
             self._costs.observe_draft(step.draft_seconds, drafted, self._unread)
             # All accepted: the draft has not read its own last token.
             self._unread = int(step.accepted_count == drafted)

@@ -66,7 +66,7 @@ def test_json_of_the_schema_and_the_same_words_with_drafts(engine: LlamaEngine, 
     check(text_of(plain))
     words = [token.id for step in plain for token in step.emitted]
     for source in (Source.DRAFT_MODEL, Source.PROMPT_LOOKUP):
-        drafted, _ = run(engine, ask(sampling=sampling, json_schema=SCHEMA, sources=(source,)))
+        drafted, _ = run(engine, ask(sampling=sampling, json_schema=SCHEMA, sources=(source,), draft_length=4))
         assert [token.id for step in drafted for token in step.emitted] == words
         if source is Source.DRAFT_MODEL:
             assert sum(step.accepted_count for step in drafted) > 10
