@@ -91,8 +91,8 @@ class GrammarConstraint:
     same grammar, reads. As long as the text could become either, both are allowed.
 
     `names` are the bytes of tokens that have none in a text, for finding `opener` and `after`: control tokens.
-    Masks are kept until tokens are accepted, so that drafting and verifying share them. Raises ValueError for an
-    opener without its other two.
+    Masks are kept until tokens are accepted, so that drafting and verifying share them; where one is known, the
+    matcher does not move. Raises ValueError for an opener without its other two.
     """
 
     def __init__(
@@ -122,18 +122,18 @@ class GrammarConstraint:
         self._drafted: list[int] = []
         self._places = [start]
         """After the emitted text, then after each token of `_drafted`."""
-        self._masks: dict[int, Mask | None] = {}
-        """By number of drafted tokens."""
+        self._masks: dict[tuple[int, ...], Mask | None] = {}
+        """By the drafted tokens before them."""
         self._free_masks: dict[int, Mask | None] = {}
         self._overshooting: list[int] | None = None
         self._opening_tokens: dict[bytes, NDArray[np.int64]] = {}
 
     def allowed(self, drafted: Sequence[int]) -> Mask | None:
-        self._go_to(drafted)
-        place = len(self._drafted)
-        if place not in self._masks:
-            self._masks[place] = self._mask(self._places[-1])
-        return self._masks[place]
+        before = tuple(drafted)
+        if before not in self._masks:
+            self._go_to(drafted)
+            self._masks[before] = self._mask(self._places[-1])
+        return self._masks[before]
 
     def permitted(self, drafted: Sequence[int]) -> int:
         common = common_prefix_length(self._drafted, drafted)
@@ -146,8 +146,8 @@ class GrammarConstraint:
 
     def accept(self, tokens: Sequence[int]) -> None:
         self._go_to(tokens)
-        mask = self._masks.get(len(tokens))
-        kept = {0: mask} if len(tokens) in self._masks else {}
+        emitted, count = tuple(tokens), len(tokens)
+        kept = {before[count:]: mask for before, mask in self._masks.items() if before[:count] == emitted}
         self._drafted, self._places, self._masks = [], [self._places[-1]], kept
 
     def _go_to(self, drafted: Sequence[int]) -> None:
@@ -159,8 +159,6 @@ class GrammarConstraint:
                 undone[id(place.consumed)] = (place.consumed, count + 1)
         for matcher, count in undone.values():
             matcher.rollback(count)
-        for number in range(common + 1, len(self._places)):
-            self._masks.pop(number, None)
         del self._drafted[common:], self._places[common + 1 :]
         for token in drafted[common:]:
             self._step(token)
