@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from forespeak.speculation.language_model import Vocabulary, common_prefix_length
 from forespeak.speculation.occurrences import Occurrences
@@ -79,15 +79,18 @@ class Dry:
         for place in index.all(index.gram(text)):
             if place - shortest < start:
                 break
-            known = repeats.get(text[place], 0)
-            if known >= longest or place - known <= start:
-                continue
-            if known and text[place - known - 1 : place] != text[size - known - 1 :]:
-                continue
-            length = max(known, shortest)
+            follower = text[place]
+            length = repeats.get(follower, shortest)
+            if follower in repeats:
+                # Can it be longer than the longest so far? One token tells most often.
+                further = length + 1
+                if length >= longest or place - length <= start or text[place - further] != text[size - further]:
+                    continue
+                if text[place - length : place] != text[size - length :]:
+                    continue
             while length < longest and place - length > start and text[place - length - 1] == text[size - length - 1]:
                 length += 1
-            repeats[text[place]] = length
+            repeats[follower] = length
         return repeats
 
     def _reach(self, text: list[int], start: int, most: int) -> int:
@@ -102,7 +105,10 @@ class Dry:
 
 
 class GrowingDry:
-    """DRY for one text that grows and the drafts behind it, at a cost that the text's length has no part in."""
+    """DRY for one text that grows and the drafts behind it.
+
+    What is new costs time in the number of places where the newest tokens stood before, not in the text's length.
+    """
 
     def __init__(self, dry: Dry) -> None:
         self._dry = dry
@@ -112,26 +118,34 @@ class GrowingDry:
         self._length = 0
         """How much of that is text."""
         self._grown: list[list[int]] = []
+        self._found: dict[tuple[int, ...], dict[int, float]] = {}
+        """By the draft behind the text: the target asks what its draft model has asked."""
 
-    def penalties(self, tokens: Sequence[int], drafted: Sequence[int]) -> dict[int, float]:
+    def penalties(self, tokens: Sequence[int], drafted: Sequence[int]) -> Mapping[int, float]:
         """What each token loses behind `tokens` and `drafted`.
 
         A list that has been given as `tokens` before is taken to have grown at its end only, and by the same tokens as
         another: the target and a draft model each have one of the same text. Anything else is compared with the text
         so far, token by token.
         """
-        kept = self._length
+        kept, draft = self._length, tuple(drafted)
         if len(tokens) < kept or not any(tokens is grown for grown in self._grown):
+            self._found.clear()
             kept = common_prefix_length(self._text[:kept], tokens)
             others = self._grown[-1:] if kept == self._length else []
             self._grown = [*others, tokens] if isinstance(tokens, list) else others
+        elif len(tokens) > kept:
+            self._found.clear()
+        elif draft in self._found:
+            return self._found[draft]
         wanted = [*tokens[kept:], *drafted]
         same = common_prefix_length(self._text[kept:], wanted)
         self._index.cut(self._text, kept + same)
         self._text[kept + same :] = wanted[same:]
         self._length = len(tokens)
         self._index.follow(self._text)
-        return self._dry.indexed_penalties(self._text, self._index)
+        self._found[draft] = self._dry.indexed_penalties(self._text, self._index)
+        return self._found[draft]
 
 
 def tokens_with(vocabulary: Vocabulary, texts: Iterable[str]) -> tuple[tuple[int, ...], ...]:

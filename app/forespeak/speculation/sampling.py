@@ -298,7 +298,7 @@ class Sampler:
         if not self._adjusts:
             return filtered(logits, self.settings, allowed)
         recent = [*tokens[-self.settings.penalty_window :], *drafted] if self.settings.penalises else []
-        repelled = {} if self._dry is None else self._dry[1].penalties(tokens, drafted)
+        repelled: Mapping[int, float] = {} if self._dry is None else self._dry[1].penalties(tokens, drafted)
         return filtered(self._adjusted(logits, recent, repelled), self.settings, allowed)
 
     def permitted(self, drafted: Sequence[int]) -> int:
