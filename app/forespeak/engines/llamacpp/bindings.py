@@ -187,10 +187,13 @@ class NativeVocabulary:
 class NativeModel:
     """Weights and vocabulary of one GGUF file.
 
-    `progress` is told fractions from 0 to 1 and cancels by returning False. Raises NativeError, also when cancelled.
+    `progress` is told fractions from 0 to 1 and cancels by returning False. `read_whole`: copy the weights into memory
+    instead of mapping the file. Raises NativeError, also when cancelled.
     """
 
-    def __init__(self, path: Path, gpu_layers: int, progress: Callable[[float], bool]) -> None:
+    def __init__(
+        self, path: Path, gpu_layers: int, progress: Callable[[float], bool], *, read_whole: bool = False
+    ) -> None:
         def report(fraction: float, _: object) -> bool:
             try:
                 return progress(fraction)
@@ -199,6 +202,8 @@ class NativeModel:
 
         params = llama.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
+        if read_whole:
+            params.load_mode = llama.LLAMA_LOAD_MODE_NONE
         params.progress_callback = llama.llama_progress_callback(report)
         _log.clear()
         self._handle: Any = llama.llama_model_load_from_file(os.fsencode(path), params)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from forespeak.engines.drafting import MAX_DRAFT_LENGTH
 from forespeak.engines.engine import (
@@ -55,7 +56,7 @@ def load_model(
         )
     native: bindings.NativeModel | None = None
     try:
-        native = bindings.NativeModel(path, request.gpu_layers, report)
+        native = bindings.NativeModel(path, request.gpu_layers, report, read_whole=_fits_twice(path, request))
         if not native.has_decoder:
             raise bindings.NativeError("the model does not generate text")
         context = make_context(native, request, thread_count())
@@ -70,6 +71,15 @@ def load_model(
             "The file may be damaged, of a kind that this version does not know, or too large for the memory.",
         ) from error
     return LlamaModel(native, context, MAX_DRAFT_LENGTH + 1, thread_count)
+
+
+def _fits_twice(path: Path, request: LoadRequest) -> bool:
+    """Whether the weights may be copied into memory of our own.
+
+    A processor reads them from there one to two per cent faster than from a mapped file. Where memory is short the
+    mapped file is better: the system may drop parts of it and read them again.
+    """
+    return not uses_gpu(request) and psutil.virtual_memory().available > 2.5 * path.stat().st_size
 
 
 def make_context(native: bindings.NativeModel, request: LoadRequest, threads: int) -> bindings.NativeContext:
