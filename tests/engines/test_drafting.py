@@ -147,7 +147,7 @@ def test_what_a_pair_has_learned_survives_json(drafting: Drafting) -> None:
         {"draft_seconds": [1e9, 0.0]},
         {"models": {"guessing": {}}},
         {"models": {"coupled": {"drafts": "many"}}},
-        {"lookups": {"prompt-lookup": {"right": [9.0] * 10, "seen": [1.0] * 10}}},
+        {"lookups": {"prompt-lookup": {"begun": [[9.0] * 10, [1.0] * 10], "going": [[0.0] * 10, [0.0] * 10]}}},
         {"lookups": []},
     ],
 )

@@ -39,6 +39,8 @@ class AdaptiveChain(Chain):
     ) -> None:
         super().__init__(members)
         self._lookups = {source: lookups[source] for source in members if not source.uses_model}
+        for judge in self._lookups.values():
+            judge.begin()
         self._model = model
         self._costs = costs
         self._longest = longest

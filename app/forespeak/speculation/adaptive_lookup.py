@@ -20,7 +20,13 @@ _SUPPORTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 _PRIORS = tuple(1.0 - 1.4 / (1.0 + support) ** 0.8 for support in _SUPPORTS)
 _PRIOR_WEIGHT = 3.0
 _MEMORY = 48.0
-"""Tokens that an estimate remembers, per range: one reply copies, the next one does not."""
+"""Tokens that an estimate remembers, per range."""
+_RECENT = 0.15
+"""Weight of the newest continuation in what is known of the last few: one reply copies, the next one does not, and the
+ranges one by one would notice too slowly."""
+_FIRST_TRUST = 0.4
+"""How far what was learned of other texts is believed at the beginning of a reply."""
+_MOST_TRUST = 1.1
 _FOLLOW = 0.05
 _STATE_EVERY = 8
 _IDLE_STEPS = 32
@@ -31,8 +37,13 @@ class AdaptiveLookup:
 
     def __init__(self, costs: RunningCosts) -> None:
         self._costs = costs
-        self._right = [0.0] * len(_SUPPORTS)
-        self._seen = [0.0] * len(_SUPPORTS)
+        self._begun = _Estimates()
+        """Of the first tokens of continuations: whether the text goes on as it did there is decided here."""
+        self._going = _Estimates()
+        """Of those behind a right one."""
+        self._expected = self._came = 0.0
+        """Of the first tokens of the last few continuations: how many should have been right, and how many were."""
+        self.begin()
         self._pending = EMPTY_DRAFT
         self._steps = 0
         self._since_tested = 0
@@ -43,6 +54,10 @@ class AdaptiveLookup:
         self._drafts = 0
         self._told: SpeculationState | None = None
         self._told_at = 0
+
+    def begin(self) -> None:
+        """A reply begins: whether it will copy nobody knows yet."""
+        self._expected, self._came = 1.0, _FIRST_TRUST
 
     def consider(self, draft: Draft) -> None:
         """This is what the source proposes for the coming step, tested or not."""
@@ -57,7 +72,7 @@ class AdaptiveLookup:
         price = 1.0 - rate * catch_up
         keep, best, gain, chance = 0, 0.0, 0.0, 1.0
         for place, support in enumerate(draft.support):
-            chance *= self.chance(support)
+            chance *= self.chance(support) if place == 0 else self._going.estimate(_range_of(support))
             gain += chance
             value = price * gain - rate * (self._costs.target(place + 2) - self._costs.target(1))
             if value > best:
@@ -65,17 +80,22 @@ class AdaptiveLookup:
         return keep, best
 
     def chance(self, support: int) -> float:
-        """The probability that a token is right before which `support` tokens agree, if those before it are."""
-        return self._estimate(_range_of(support))
+        """The probability that a continuation begins right, if `support` tokens before it agree."""
+        return min(0.99, self._begun.estimate(_range_of(support)) * min(_MOST_TRUST, self._came / self._expected))
 
     def learn(self, step: Step) -> None:
         """From a step, whoever drafted for it: what was proposed before it is compared with what came."""
         draft, self._pending = self._pending, EMPTY_DRAFT
         self._steps += 1
         self._found += _FOLLOW * (bool(draft.tokens) - self._found)
-        for token, drafted, support in zip(step.emitted, draft.tokens, draft.support, strict=False):
-            right = token.id == drafted
-            self._count(_range_of(support), right)
+        for place, token in enumerate(step.emitted[: len(draft.tokens)]):
+            right, range_ = token.id == draft.tokens[place], _range_of(draft.support[place])
+            if place == 0:
+                self._expected += _RECENT * (self._begun.estimate(range_) - self._expected)
+                self._came += _RECENT * (right - self._came)
+                self._begun.count(range_, right)
+            else:
+                self._going.count(range_, right)
             if not right:
                 break
         self._since_tested += 1
@@ -94,14 +114,15 @@ class AdaptiveLookup:
         return self._told
 
     def learned(self) -> dict[str, object]:
-        return {"right": list(self._right), "seen": list(self._seen)}
+        """What was seen, as JSON values."""
+        return {"begun": self._begun.learned(), "going": self._going.learned()}
 
     def recall(self, learned: dict[str, object]) -> None:
         """Go on from there. Raises ValueError, KeyError or TypeError for what was not `learned`."""
-        right, seen = (_counts(learned[name]) for name in ("right", "seen"))
-        if any(r > s for r, s in zip(right, seen, strict=True)):
-            raise ValueError("more tokens were right than seen")
-        self._right, self._seen = right, seen
+        begun, going = _Estimates(), _Estimates()
+        begun.recall(learned["begun"])
+        going.recall(learned["going"])
+        self._begun, self._going = begun, going
 
     def _describe(self, *, resting: bool) -> SpeculationState:
         plain, length = self._costs.target(1), max(1, round(self._length))
@@ -118,22 +139,41 @@ class AdaptiveLookup:
         words = f"A check of {length + 1} tokens costs {milliseconds(check)}, a plain step {milliseconds(plain)}"
         return SpeculationState(True, f"{words}; {found}.", length, costs)
 
-    def _estimate(self, place: int) -> float:
+
+class _Estimates:
+    """Shares of right tokens by how much of the text before them agreed."""
+
+    def __init__(self) -> None:
+        self._right = [0.0] * len(_SUPPORTS)
+        self._seen = [0.0] * len(_SUPPORTS)
+
+    def estimate(self, place: int) -> float:
         prior = _PRIORS[place]
         if place:
             # Where little agreement means much, more means no less.
             prior = max(prior, 0.5 * prior + 0.5 * self._weighed(place - 1, _PRIORS[place - 1]))
         return self._weighed(place, prior)
 
-    def _weighed(self, place: int, prior: float) -> float:
-        return (self._right[place] + _PRIOR_WEIGHT * prior) / (self._seen[place] + _PRIOR_WEIGHT)
-
-    def _count(self, place: int, right: bool) -> None:
+    def count(self, place: int, right: bool) -> None:
         if self._seen[place] >= _MEMORY:
             self._seen[place] *= 0.5
             self._right[place] *= 0.5
         self._seen[place] += 1.0
         self._right[place] += right
+
+    def learned(self) -> list[list[float]]:
+        return [list(self._right), list(self._seen)]
+
+    def recall(self, learned: object) -> None:
+        if not isinstance(learned, list):
+            raise TypeError("no counts")
+        right, seen = map(_counts, learned)
+        if any(r > s for r, s in zip(right, seen, strict=True)):
+            raise ValueError("more tokens were right than seen")
+        self._right, self._seen = right, seen
+
+    def _weighed(self, place: int, prior: float) -> float:
+        return (self._right[place] + _PRIOR_WEIGHT * prior) / (self._seen[place] + _PRIOR_WEIGHT)
 
 
 def trimmed(draft: Draft, length: int) -> Draft:

@@ -1,0 +1,101 @@
+"""Six pairs, six kinds of text, greedy and sampled: Auto and fixed lengths against plain. Run alone on the machine.
+
+    python tests/benchmarks/bench_pairs.py [--pairs F32+Q4_1,…] [--lengths 2,4,8] [--tokens 200] [--runs 1] [--first]
+
+The pairs are relatives of the starter model; "F32+ngram" drafts with a chain of prompt lookup and ngram-mod. One prompt
+of each kind, T = 0 and 0.8, the same seed for all ways, in turning order. `--first` measures only the first reply of a
+pair never seen before. Ratios are decode rates against plain of the same repetition; medians over repetitions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.pair_runs import PAIR_PROMPTS, load
+from forespeak.engines.engine import ChatMessage, GenerationRequest, Role, Start
+from forespeak.engines.llamacpp.engine import LlamaEngine
+from forespeak.speculation.decode import Finished
+from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.trace import GenerationStats, Source
+
+PAIRS = "F32+Q4_1,F32+Q2_K,F16+Q4_1,Q8_0+Q2_K,Q4_1+Q4_1,F32+ngram"
+KINDS = ("code", "prose", "rewrite", "json", "list", "translation")
+CHAIN = (Source.PROMPT_LOOKUP, Source.NGRAM_MOD)
+
+
+def reply(engine: LlamaEngine, request: GenerationRequest) -> GenerationStats:
+    for event in engine.generate(request, lambda: False):
+        if isinstance(event, Finished):
+            return event.stats
+    raise AssertionError("the reply did not finish")
+
+
+def mean(ratios: list[float]) -> float:
+    return math.exp(statistics.fmean(map(math.log, ratios)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", default=PAIRS)
+    parser.add_argument("--lengths", default="2,4,8")
+    parser.add_argument("--tokens", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--first", action="store_true")
+    options = parser.parse_args()
+    lengths = [] if options.first else [int(length) for length in options.lengths.split(",") if length]
+    all_plain: list[float] = []
+    all_fixed: list[float] = []
+    for pair in options.pairs.split(","):
+        target, draft = pair.split("+")
+        engine = load(target, None if draft == "ngram" else draft)
+        sources = CHAIN if draft == "ngram" else (Source.DRAFT_MODEL,)
+        pair_plain: list[float] = []
+        pair_fixed: list[float] = []
+        for temperature in (0.0, 0.8):
+            for kind in KINDS:
+                rates: dict[str, list[float]] = {}
+                for run in range(options.runs):
+                    request = GenerationRequest(
+                        (ChatMessage(Role.USER, PAIR_PROMPTS[kind]),),
+                        sampling=SamplingSettings(temperature, seed=11 + run),
+                        max_tokens=options.tokens,
+                    )
+                    auto = replace(request, sources=sources, start=Start.FRESH if options.first else Start.WARM)
+                    ways = {"plain": request, "auto": auto}
+                    ways |= {f"k={k}": replace(request, sources=sources, draft_length=k) for k in lengths}
+                    for name in list(ways) if run % 2 == 0 else reversed(ways):
+                        rates.setdefault(name, []).append(reply(engine, ways[name]).tokens_per_second)
+                ratio = {
+                    name: statistics.median(a / b for a, b in zip(rates[name], rates["plain"], strict=True))
+                    for name in rates
+                }
+                best = max(ratio[name] for name in ratio if name != "auto")
+                pair_plain.append(ratio["auto"])
+                pair_fixed.append(ratio["auto"] / best)
+                shown = "  ".join(f"{name} {value:.3f}" for name, value in ratio.items() if name != "plain")
+                low = "  below 1" if ratio["auto"] < 1.0 else ""
+                plain = statistics.median(rates["plain"])
+                print(f"{pair:10} T={temperature} {kind:11} plain {plain:5.1f}/s  {shown}{low}", flush=True)
+        engine.close()
+        print(
+            f"{pair:10} auto / plain {mean(pair_plain):.3f}, lowest {min(pair_plain):.3f}; "
+            f"auto / best of plain and fixed {mean(pair_fixed):.3f}",
+            flush=True,
+        )
+        all_plain += pair_plain
+        all_fixed += pair_fixed
+    print(
+        f"all: auto / plain {mean(all_plain):.3f}, lowest {min(all_plain):.3f}, cells below 0.97: "
+        f"{sum(ratio < 0.97 for ratio in all_plain)} of {len(all_plain)}; auto / best fixed {mean(all_fixed):.3f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
