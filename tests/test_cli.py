@@ -83,8 +83,11 @@ class TestStarterPair:
         assert stats["verify_steps"] == len(steps)
         assert {token["source"] for token in accepted} == {"draft-model"}
         assert all(0 < token["p"] <= 1 and 0 < token["q"] <= 1 for token in accepted)
-        assert set(stats["speculation"]) == {"active", "reason", "draft_length"}
+        assert set(stats["speculation"]) == {"active", "reason", "draft_length", "chosen_lengths", "costs"}
         assert "costs" in stats["speculation"]["reason"]
+        assert sum(steps for _, steps in stats["speculation"]["chosen_lengths"]) == len(steps) - 1
+        assert stats["speculation"]["costs"]["plain_seconds"] > 0
+        assert stats["accepted_by_source"] == {"draft-model": len(accepted)}
         assert stats["peak_memory_bytes"] > 500_000_000  # the unpacked weights alone are larger
 
     def test_the_words_are_the_same_without_speculation(self, reply: dict[str, Any]) -> None:

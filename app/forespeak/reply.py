@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from forespeak.engines.engine import Loaded, Notice
@@ -122,7 +122,10 @@ def record(reply: Reply, loaded: Loaded) -> dict[str, Any]:
         "active": state is not None and state.active,
         "reason": loaded.draft_problem or (state.reason if state else None),
         "draft_length": state.draft_length if state else 0,
+        "chosen_lengths": [list(pair) for pair in state.chosen_lengths] if state else [],
+        "costs": asdict(state.costs) if state and state.costs else None,
     }
+    stats["accepted_by_source"] = dict(reply.stats.accepted_by_source)
     return {
         "text": reply.text,
         "finish_reason": reply.reason.value,

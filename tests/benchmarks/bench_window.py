@@ -99,7 +99,8 @@ def streaming() -> tuple[list[float], float]:
             preferences,
             PreferencesFile(folder / "preferences.json"),
             models,
-            lambda listener: ScriptedEngine(listener, [script]),
+            # No processor writes 2,000 tokens a second.
+            lambda listener: ScriptedEngine(listener, [script], computes_on_cpu=False),
         )
         window.closing.connect(session.close)
         keeper = GarbageKeeper(lambda: bool(session.replies.busy_chats), session)

@@ -58,11 +58,13 @@ def test_a_fixed_length_is_what_was_asked_for_within_the_engines_limit(drafting:
     assert controller.next_length() == 0
 
 
-def test_what_was_learned_is_kept_by_source_and_rule(drafting: Drafting) -> None:
+def test_what_was_learned_is_kept_by_source_rule_and_temperature(drafting: Drafting) -> None:
     _, adaptive = prepared(drafting, REQUEST)
     assert isinstance(adaptive, AdaptiveDraftLength)
     assert prepared(drafting, REQUEST)[1] is adaptive
     assert prepared(drafting, with_sources(Source.DRAFT_MODEL, rule=Rule.REJECTION))[1] is not adaptive
+    greedy = replace(REQUEST, sampling=SamplingSettings(temperature=0.0))
+    assert prepared(drafting, greedy)[1] is not adaptive, "confidence is worth something else there"
     drafting.measure_draft(ScriptedModel(random_scores(8, 3), letters(8)))
     assert prepared(drafting, REQUEST)[1] is not adaptive
 
@@ -146,7 +148,8 @@ def test_what_a_pair_has_learned_survives_json(drafting: Drafting) -> None:
         {"draft_seconds": [1.0]},
         {"draft_seconds": [1e9, 0.0]},
         {"models": {"guessing": {}}},
-        {"models": {"coupled": {"drafts": "many"}}},
+        {"models": {"coupled 4": {"drafts": "many"}}},
+        {"models": {"coupled": {}}},
         {"lookups": {"prompt-lookup": {"begun": [[9.0] * 10, [1.0] * 10], "going": [[0.0] * 10, [0.0] * 10]}}},
         {"lookups": []},
     ],

@@ -123,6 +123,7 @@ class ScriptedEngine:
     load_gate: threading.Event | None = None
     check_answer: ParityResult | Failed | Died | None = None
     check_gate: threading.Event | None = None
+    computes_on_cpu: bool = True
     load_stages: Sequence[Progress] = (Progress(0.5, "Reading the target"),)
     requests: list[Request] = field(default_factory=list)
 
@@ -210,7 +211,7 @@ class ScriptedEngine:
             self._tell(number, self.load_answer(request))
         else:
             draft = None if request.draft is None else summary(request.draft)
-            self._tell(number, Loaded(summary(request.target), draft, None, None, ("CPU",), 2))
+            self._tell(number, Loaded(summary(request.target), draft, None, None, ("CPU",), 2, self.computes_on_cpu))
 
     def _check(self, number: int) -> None:
         """Waits between cases; stopped, it gives those that are done."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 from forespeak.engines.engine import GenerationRequest, TextSourceSettings
@@ -26,6 +27,14 @@ MAX_DRAFT_LENGTH = 48
 
 _LONGEST_MODEL_DRAFT = 16
 _LONGEST_LOOKUP = MAX_DRAFT_LENGTH
+
+
+_Regime = tuple[Rule, int]
+"""A rule and the temperature in quarters: what a draft's confidence is worth is another question at each of them."""
+
+
+def _regime(request: GenerationRequest) -> _Regime:
+    return request.rule, math.ceil(4.0 * min(request.sampling.temperature, 2.0))
 
 
 class Drafting:
@@ -60,7 +69,7 @@ class Drafting:
 
     def _start_anew(self) -> None:
         self._costs = RunningCosts(Costs(self._target_seconds, *self._draft_seconds))
-        self._models: dict[Rule, AdaptiveDraftLength] = {}
+        self._models: dict[_Regime, AdaptiveDraftLength] = {}
         self._lookups: dict[Source, AdaptiveLookup] = {}
 
     def prepare(
@@ -78,7 +87,7 @@ class Drafting:
         if request.text_sources != self._settings:
             self._settings = request.text_sources
             self._text_sources.clear()
-        model = self._model_judge(request.rule) if adapts else None
+        model = self._model_judge(_regime(request)) if adapts else None
         members: dict[Source, DraftSource] = {}
         for source in request.sources:
             if not source.uses_model:
@@ -101,12 +110,13 @@ class Drafting:
         chain = AdaptiveChain(members, lookups, judge, self._costs, _LONGEST_LOOKUP)
         return chain, chain.controller
 
-    def _model_judge(self, rule: Rule) -> AdaptiveDraftLength:
-        if rule not in self._models:
-            self._models[rule] = AdaptiveDraftLength(
+    def _model_judge(self, regime: _Regime) -> AdaptiveDraftLength:
+        if regime not in self._models:
+            rule, _ = regime
+            self._models[regime] = AdaptiveDraftLength(
                 self._costs, _LONGEST_MODEL_DRAFT, drops_tokens=rule is Rule.COUPLED
             )
-        return self._models[rule]
+        return self._models[regime]
 
     def _lookup_judge(self, source: Source) -> AdaptiveLookup:
         if source not in self._lookups:
@@ -126,7 +136,7 @@ class Drafting:
         return {
             "target_seconds": [list(pair) for pair in self._target_seconds],
             "draft_seconds": list(self._draft_seconds),
-            "models": {rule.value: judge.learned() for rule, judge in self._models.items()},
+            "models": {f"{rule.value} {heat}": judge.learned() for (rule, heat), judge in self._models.items()},
             "lookups": {source.value: judge.learned() for source, judge in self._lookups.items()},
         }
 
@@ -145,7 +155,8 @@ class Drafting:
                 self._draft_seconds = (one, more)
             self._start_anew()
             for name, values in _named(learned["models"]).items():
-                self._model_judge(Rule(name)).recall(_named(values))
+                rule, heat = name.split(" ")
+                self._model_judge((Rule(rule), int(heat))).recall(_named(values))
             for name, values in _named(learned["lookups"]).items():
                 self._lookup_judge(Source(name)).recall(_named(values))
         except (KeyError, TypeError, ValueError) as error:

@@ -12,7 +12,7 @@ _CONFIDENCES = (0.2, 0.4, 0.6, 0.75, 0.85, 0.92, 0.96, 0.98, 0.99, 0.997)
 """Borders of the ranges of q that are told apart: finest near 1, where a long draft is decided."""
 _BUCKETS = len(_CONFIDENCES) + 1
 _PRIOR_WEIGHT = 4.0
-_MEMORY = 400.0
+_MEMORY = 200.0
 """Tested tokens that an estimate remembers: texts change, and what was true of the last one fades."""
 
 

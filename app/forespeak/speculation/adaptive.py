@@ -23,6 +23,8 @@ _PROBE_SHARE = 0.02
 """Of the time, at most, goes into finding out whether a paused source would pay by now."""
 _PATIENCE = 3.0
 """Tokens that drafting may lose, in the end, against plain steps while it promises to win some."""
+_CREDIT = 3.0
+"""... and what it has won before counts for no more than that: another text may be another matter."""
 _FORGET = 0.02
 """Of that balance, with each draft."""
 _WILDEST = 2.0
@@ -183,7 +185,8 @@ class AdaptiveDraftLength:
                 self._probing += max(0.0, seconds - len(step.emitted) * self._costs.target(1))
             self.acceptance.observe(step)
             self._speculated += 1
-            self._balance = (1.0 - _FORGET) * self._balance + len(step.emitted) - seconds * self._costs.plain_rate
+            won = len(step.emitted) - seconds * self._costs.plain_rate
+            self._balance = min((1.0 - _FORGET) * self._balance + won, _CREDIT)
             weight = max(_FOLLOW, 1.0 / self._speculated)
             # Tokens and seconds are averaged apart: a mean of rates would overrate the quick steps.
             self._tokens_mean += weight * (len(step.emitted) - self._tokens_mean)
