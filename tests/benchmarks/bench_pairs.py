@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument("--lengths", default="2,4,8")
     parser.add_argument("--tokens", type=int, default=200)
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--temperatures", type=float, nargs="*", default=[0.0, 0.8])
     parser.add_argument("--first", action="store_true")
     options = parser.parse_args()
     lengths = [] if options.first else [int(length) for length in options.lengths.split(",") if length]
@@ -58,7 +59,7 @@ def main() -> None:
         sources = CHAIN if draft == "ngram" else (Source.DRAFT_MODEL,)
         pair_plain: list[float] = []
         pair_fixed: list[float] = []
-        for temperature in (0.0, 0.8):
+        for temperature in options.temperatures:
             for kind in KINDS:
                 rates: dict[str, list[float]] = {}
                 for run in range(options.runs):

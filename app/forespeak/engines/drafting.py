@@ -88,6 +88,8 @@ class Drafting:
             self._settings = request.text_sources
             self._text_sources.clear()
         model = self._model_judge(_regime(request)) if adapts else None
+        if model is not None:
+            model.begin()
         members: dict[Source, DraftSource] = {}
         for source in request.sources:
             if not source.uses_model:

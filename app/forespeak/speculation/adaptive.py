@@ -23,8 +23,11 @@ _PROBE_SHARE = 0.02
 """Of the time, at most, goes into finding out whether a paused source would pay by now."""
 _PATIENCE = 3.0
 """Tokens that drafting may lose, in the end, against plain steps while it promises to win some."""
-_CREDIT = 3.0
-"""... and what it has won before counts for no more than that: another text may be another matter."""
+_PATIENT_STEPS = 2.0
+"""... or as many of its steps' worth, if that is more: a single long draft may be lost. What it has won before counts
+for no more than that either: another passage may be another matter."""
+_FIRST_REST, _LONGEST_REST = 96, 768
+"""Steps for which it rests when it has lost them, more each time until it wins again."""
 _FORGET = 0.02
 """Of that balance, with each draft."""
 _WILDEST = 2.0
@@ -33,6 +36,11 @@ _FIRST_PROBE = 16
 _PROBE_CONTEXT = 32
 """Tokens that a paused draft model reads before a probe. Reading all that it has missed could take longer than what
 it would save; what it guesses with little context says enough, and where that pays it goes on from there."""
+_PLAIN_EVERY = 32
+"""Checks in a row, at most: what a plain step costs now must be known, or drafting could seem to win by its own
+slowness. One plain step in so many takes a few thousandths of the time."""
+_CATCH_UP_STEPS = 8.0
+"""Plain steps' time that reading all it has missed may take in the middle of a reply."""
 _STATE_EVERY = 8
 _TRIAL = 4
 """Drafts that a new pair may make whatever was measured: the costs were taken in a fraction of a second, in which the
@@ -61,11 +69,13 @@ class AdaptiveDraftLength:
         """Of the steps that drafted, running averages."""
         self._balance = 0.0
         """Tokens that drafting has won lately against plain steps, or lost."""
-        self._margin = _RESUME_MARGIN
+        self._rest = 0
+        self._next_rest = _FIRST_REST
         self.elsewhere = 0.0
         """Tokens per second that the generation brings as a whole, if others draft too."""
         self._paused = False
         self._steps_paused = 0
+        self._since_plain = 0
         self._probe_after = _FIRST_PROBE
         self._seconds = 0.0
         self._probing = 0.0
@@ -93,11 +103,17 @@ class AdaptiveDraftLength:
         self._costs.observe(step)
         self.learn(step)
 
+    def begin(self) -> None:
+        """A reply is about to begin: how the last one went decides no more."""
+        self._balance, self._rest, self._next_rest = 0.0, 0, _FIRST_REST
+        self._decide()
+
     # As the gate of a draft model
 
     def may_read(self, unread: int) -> int:
         """How many of its `unread` last tokens a draft model may read before it drafts; the earlier ones it forgoes."""
-        self._unread = min(unread, _PROBE_CONTEXT) if self._paused else unread
+        dear = unread * self._costs.draft_catch_up > _CATCH_UP_STEPS * self._costs.target(1)
+        self._unread = min(unread, _PROBE_CONTEXT) if self._paused or dear else unread
         return self._unread
 
     def worth_another(self, probabilities: Sequence[float]) -> bool:
@@ -149,7 +165,7 @@ class AdaptiveDraftLength:
     def limit(self) -> int:
         """How many tokens the draft model may propose now; 0 while it is paused and no probe is due."""
         if not self._paused:
-            return self._longest
+            return self._longest if self._since_plain < _PLAIN_EVERY else 0
         length = min(max(self._planned, 2), self._longest)
         price = (
             min(self._unread, _PROBE_CONTEXT) * self._costs.draft_catch_up
@@ -170,6 +186,7 @@ class AdaptiveDraftLength:
         seconds = step.draft_seconds + step.target_seconds
         self._seconds += seconds
         self._steps += 1
+        self._since_plain = self._since_plain + 1 if step.tested_count else 0
         drafted = step.tested_count + len(step.ignored)
         if step.source is not Source.DRAFT_MODEL or not drafted:
             self._unread += len(step.emitted)
@@ -186,7 +203,7 @@ class AdaptiveDraftLength:
             self.acceptance.observe(step)
             self._speculated += 1
             won = len(step.emitted) - seconds * self._costs.plain_rate
-            self._balance = min((1.0 - _FORGET) * self._balance + won, _CREDIT)
+            self._balance = min((1.0 - _FORGET) * self._balance + won, self._patience)
             weight = max(_FOLLOW, 1.0 / self._speculated)
             # Tokens and seconds are averaged apart: a mean of rates would overrate the quick steps.
             self._tokens_mean += weight * (len(step.emitted) - self._tokens_mean)
@@ -215,6 +232,10 @@ class AdaptiveDraftLength:
     # Inside
 
     @property
+    def _patience(self) -> float:
+        return max(_PATIENCE, _PATIENT_STEPS * self._seconds_mean * self._costs.plain_rate)
+
+    @property
     def _drafting_rate(self) -> float:
         return self._tokens_mean / self._seconds_mean if self._seconds_mean > 0.0 else 0.0
 
@@ -222,13 +243,17 @@ class AdaptiveDraftLength:
         """Pause or resume by what the best length promises against a plain step."""
         self._planned, ahead = self._best(max(self._costs.plain_rate, self.elsewhere))
         if self._paused:
-            if ahead >= self._margin:
+            self._rest = max(0, self._rest - 1)
+            if ahead >= _RESUME_MARGIN and not self._rest:
                 self._paused, self._probe_after, self._steps_paused, self._balance = False, _FIRST_PROBE, 0, 0.0
         elif ahead < (0.0 if self._speculated >= _TRIAL else -_HOPELESS):
-            self._paused, self._steps_paused, self._margin = True, 0, _RESUME_MARGIN
-        elif self._balance < -_PATIENCE:
-            # It promised to pay and did not, for whatever reason: next time it must promise more.
-            self._paused, self._steps_paused, self._margin = True, 0, ahead + _RESUME_MARGIN
+            self._paused, self._steps_paused = True, 0
+        elif self._balance < -self._patience:
+            # It promised to pay and did not, for whatever reason: what it promises does not count for a while.
+            self._paused, self._steps_paused = True, 0
+            self._rest, self._next_rest = self._next_rest, min(2 * self._next_rest, _LONGEST_REST)
+        elif self._balance >= self._patience:
+            self._next_rest = _FIRST_REST
 
     def _best(self, rate: float) -> tuple[int, float]:
         """The length that promises most, 1 at the least, and the tokens by which it is ahead of a plain step.
@@ -268,7 +293,7 @@ class AdaptiveDraftLength:
         draft = f"a draft of {tokens_in_words(length)} costs {milliseconds(cost)}"
         if saved <= cost:
             return f"{draft} and saves {milliseconds(saved)}."
-        if self._margin > _RESUME_MARGIN:
+        if self._rest:
             return f"{draft} and should save {milliseconds(saved)}, but lately it did not."
         return f"{draft} and saves {milliseconds(saved)}, but others save more in that time."
 

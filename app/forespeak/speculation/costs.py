@@ -53,7 +53,7 @@ _FOLLOW = 0.1
 _FIRST_STEPS = 3
 _WILDEST = 2.0
 """One step says no more than that: the system now and then takes the processor away for a while."""
-_OWN_SHARE = 0.3
+_OWN_SHARE = 0.6
 """What a check that took longer than expected says about checks alone; the rest is the machine, or the context."""
 
 
