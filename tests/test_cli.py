@@ -21,7 +21,7 @@ from forespeak.reply import STATS
 from models.gguf_writer import ModelFile
 
 _PROGRAM = (sys.executable, "-m", "forespeak")
-_STATS_AND_STATE = {*STATS, "speculation"}
+_STATS_AND_STATE = {*STATS, "speculation", "accepted_by_source"}
 
 
 @pytest.fixture(scope="module")

@@ -112,7 +112,7 @@ def test_escape_gives_up_an_edit(composer: Composer) -> None:
 
 def test_files_are_left_to_the_window_and_links_are_pasted(composer: Composer) -> None:
     file, link = QMimeData(), QMimeData()
-    file.setUrls([QUrl.fromLocalFile("/tmp/model.gguf")])
+    file.setUrls([QUrl.fromLocalFile("/models/model.gguf")])
     link.setUrls([QUrl("https://example.org/")])
     link.setText("https://example.org/")
     assert not composer.edit.canInsertFromMimeData(file)
