@@ -57,7 +57,7 @@ _RIVERS = ("-p", "Name five rivers. 五條河 🏞", "--max-tokens", "40", "--se
 @pytest.fixture(scope="module")
 def reply() -> dict[str, Any]:
     """One reply of the starter pair, which is unpacked for it."""
-    return reply_of(*_RIVERS)
+    return reply_of(*_RIVERS, "--draft-tokens", "4")
 
 
 class TestStarterPair:
@@ -84,11 +84,15 @@ class TestStarterPair:
         assert {token["source"] for token in accepted} == {"draft-model"}
         assert all(0 < token["p"] <= 1 and 0 < token["q"] <= 1 for token in accepted)
         assert set(stats["speculation"]) == {"active", "reason", "draft_length", "chosen_lengths", "costs"}
-        assert "costs" in stats["speculation"]["reason"]
         assert sum(steps for _, steps in stats["speculation"]["chosen_lengths"]) == len(steps) - 1
-        assert stats["speculation"]["costs"]["plain_seconds"] > 0
         assert stats["accepted_by_source"] == {"draft-model": len(accepted)}
         assert stats["peak_memory_bytes"] > 500_000_000  # the unpacked weights alone are larger
+
+    def test_auto_says_what_it_reckons_with(self, reply: dict[str, Any]) -> None:
+        auto = reply_of(*_RIVERS)
+        assert auto["text"] == reply["text"]
+        assert "costs" in auto["stats"]["speculation"]["reason"]
+        assert auto["stats"]["speculation"]["costs"]["plain_seconds"] > 0
 
     def test_the_words_are_the_same_without_speculation(self, reply: dict[str, Any]) -> None:
         plain = reply_of(*_RIVERS, "--no-speculation")
