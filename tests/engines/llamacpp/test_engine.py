@@ -28,7 +28,7 @@ SAMPLED = SamplingSettings(temperature=0.8, seed=42)
 
 
 def ask(prompt: str, **settings: object) -> GenerationRequest:
-    request = GenerationRequest((ChatMessage(Role.USER, prompt),), sampling=GREEDY, max_tokens=24)
+    request = GenerationRequest((ChatMessage(Role.USER, prompt),), sampling=GREEDY, max_tokens=24, draft_length=4)
     return replace(request, **settings)  # type: ignore[arg-type]
 
 
