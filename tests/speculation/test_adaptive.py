@@ -105,3 +105,14 @@ def test_the_state_says_why_in_numbers() -> None:
     assert not paused.state.active
     assert paused.state.reason == "Paused: a draft of 1 token costs 40 ms and saves 8.0 ms."
     assert paused.next_length() == 0
+
+
+def test_what_others_brought_in_one_reply_does_not_pause_the_next() -> None:
+    """The judge outlives a chain: what was copied from the text counts for that reply alone."""
+    controller = controller_for(MACHINES["F32+Q4_1"])
+    Simulation(MACHINES["F32+Q4_1"], 0.9).rate(200, controller)
+    controller.elsewhere = 1000.0
+    assert controller.worth < 0.0
+    controller.begin()
+    assert controller.worth > 0.0
+    assert controller.active

@@ -105,7 +105,7 @@ class AdaptiveDraftLength:
 
     def begin(self) -> None:
         """A reply is about to begin: how the last one went decides no more."""
-        self._balance, self._rest, self._next_rest = 0.0, 0, _FIRST_REST
+        self._balance, self._rest, self._next_rest, self.elsewhere = 0.0, 0, _FIRST_REST, 0.0
         self._decide()
 
     # As the gate of a draft model
