@@ -7,7 +7,6 @@ import multiprocessing
 import platform
 import re
 import shutil
-import sys
 from importlib import metadata
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import psutil
 
 from forespeak import __version__
+from forespeak.compare.machine import processor_name
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import folders
 from forespeak.models.starter import check_starter
@@ -157,24 +157,13 @@ def _describe_llama_cpp(answer: Connection) -> None:
 def _machine() -> dict[str, Any]:
     memory = psutil.virtual_memory()
     return {
-        "cpu": _cpu_name(),
+        "cpu": processor_name(),
         "cores": psutil.cpu_count(logical=False),
         "threads": psutil.cpu_count(),
         "load": list(psutil.getloadavg()),
         "memory_bytes": memory.total,
         "memory_free_bytes": memory.available,
     }
-
-
-def _cpu_name() -> str:
-    if sys.platform == "linux":
-        try:
-            for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-        except OSError:
-            pass
-    return platform.processor() or platform.machine()
 
 
 def _folders() -> dict[str, Any]:

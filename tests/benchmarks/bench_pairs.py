@@ -10,7 +10,6 @@ pair never seen before. Ratios are decode rates against plain of the same repeti
 from __future__ import annotations
 
 import argparse
-import math
 import statistics
 import sys
 from dataclasses import replace
@@ -18,27 +17,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.pair_runs import PAIR_PROMPTS, load
-from forespeak.engines.engine import ChatMessage, GenerationRequest, Role, Start
-from forespeak.engines.llamacpp.engine import LlamaEngine
-from forespeak.speculation.decode import Finished
+from benchmarks.pair_runs import PAIR_PROMPTS, ask, geometric_mean, load, measure
+from forespeak.engines.engine import Start
 from forespeak.speculation.sampling import SamplingSettings
-from forespeak.speculation.trace import GenerationStats, Source
+from forespeak.speculation.trace import Source
 
 PAIRS = "F32+Q4_1,F32+Q2_K,F16+Q4_1,Q8_0+Q2_K,Q4_1+Q4_1,F32+ngram"
 KINDS = ("code", "prose", "rewrite", "json", "list", "translation")
 CHAIN = (Source.PROMPT_LOOKUP, Source.NGRAM_MOD)
-
-
-def reply(engine: LlamaEngine, request: GenerationRequest) -> GenerationStats:
-    for event in engine.generate(request, lambda: False):
-        if isinstance(event, Finished):
-            return event.stats
-    raise AssertionError("the reply did not finish")
-
-
-def mean(ratios: list[float]) -> float:
-    return math.exp(statistics.fmean(map(math.log, ratios)))
 
 
 def main() -> None:
@@ -63,16 +49,12 @@ def main() -> None:
             for kind in KINDS:
                 rates: dict[str, list[float]] = {}
                 for run in range(options.runs):
-                    request = GenerationRequest(
-                        (ChatMessage(Role.USER, PAIR_PROMPTS[kind]),),
-                        sampling=SamplingSettings(temperature, seed=11 + run),
-                        max_tokens=options.tokens,
-                    )
+                    request = ask(PAIR_PROMPTS[kind], options.tokens, SamplingSettings(temperature, seed=11 + run))
                     auto = replace(request, sources=sources, start=Start.FRESH if options.first else Start.WARM)
                     ways = {"plain": request, "auto": auto}
                     ways |= {f"k={k}": replace(request, sources=sources, draft_length=k) for k in lengths}
                     for name in list(ways) if run % 2 == 0 else reversed(ways):
-                        rates.setdefault(name, []).append(reply(engine, ways[name]).tokens_per_second)
+                        rates.setdefault(name, []).append(measure(engine, ways[name]).rate)
                 ratio = {
                     name: statistics.median(a / b for a, b in zip(rates[name], rates["plain"], strict=True))
                     for name in rates
@@ -86,15 +68,16 @@ def main() -> None:
                 print(f"{pair:10} T={temperature} {kind:11} plain {plain:5.1f}/s  {shown}{low}", flush=True)
         engine.close()
         print(
-            f"{pair:10} auto / plain {mean(pair_plain):.3f}, lowest {min(pair_plain):.3f}; "
-            f"auto / best of plain and fixed {mean(pair_fixed):.3f}",
+            f"{pair:10} auto / plain {geometric_mean(pair_plain):.3f}, lowest {min(pair_plain):.3f}; "
+            f"auto / best of plain and fixed {geometric_mean(pair_fixed):.3f}",
             flush=True,
         )
         all_plain += pair_plain
         all_fixed += pair_fixed
     print(
-        f"all: auto / plain {mean(all_plain):.3f}, lowest {min(all_plain):.3f}, cells below 0.97: "
-        f"{sum(ratio < 0.97 for ratio in all_plain)} of {len(all_plain)}; auto / best fixed {mean(all_fixed):.3f}"
+        f"all: auto / plain {geometric_mean(all_plain):.3f}, lowest {min(all_plain):.3f}, cells below 0.97: "
+        f"{sum(ratio < 0.97 for ratio in all_plain)} of {len(all_plain)}; "
+        f"auto / best fixed {geometric_mean(all_fixed):.3f}"
     )
 
 
