@@ -1,9 +1,9 @@
 """Figures of the llama.cpp engine on the starter pair. Run alone on the machine:
 
-uv run python tests/benchmarks/bench_engine.py parity [--fast]   same seed, same words, with and without drafts
-uv run python tests/benchmarks/bench_engine.py speed             plain against a bare loop, drafts against plain
-uv run python tests/benchmarks/bench_engine.py turn              first token of a second turn against the first's
-uv run python tests/benchmarks/bench_engine.py busy              beside one busy core
+uv run python tests/benchmarks/bench_engine.py parity   same seed, same words, with and without drafts
+uv run python tests/benchmarks/bench_engine.py speed    plain against a bare loop, drafts against plain
+uv run python tests/benchmarks/bench_engine.py turn     first token of a second turn against the first's
+uv run python tests/benchmarks/bench_engine.py busy     beside one busy core
 """
 
 from __future__ import annotations
@@ -90,12 +90,13 @@ FAST_WAYS: tuple[tuple[tuple[Source, ...], int | None], ...] = (
 )
 
 
-def parity(*, fast: bool) -> None:
+def parity(names: list[str], *, fast: bool) -> None:
     """Every prompt, greedy and sampled, plain against each way of drafting. Differences are shown with their margin."""
     engine = loaded(reproducible=not fast)
     tokens, temperatures, ways = (120, (0.0, 0.8), FAST_WAYS) if fast else (40, (0.0, 0.8, 1.2), WAYS)
     equal, different = 0, 0
-    for name, prompt in PROMPTS.items():
+    for name in names:
+        prompt = PROMPTS[name]
         for temperature in temperatures:
             sampling = SamplingSettings(temperature=temperature, seed=42)
             plain, _ = run(engine, ask(prompt, sampling=sampling, max_tokens=tokens))
@@ -237,9 +238,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["parity", "speed", "turn", "busy"])
     parser.add_argument("--fast", action="store_true", help="parity in the default setting instead of the reproducible")
+    parser.add_argument(
+        "--prompts", nargs="+", choices=list(PROMPTS), default=list(PROMPTS), metavar="NAME", help="for parity; all 20"
+    )
     arguments = parser.parse_args()
     if arguments.what == "parity":
-        parity(fast=arguments.fast)
+        parity(arguments.prompts, fast=arguments.fast)
     else:
         {"speed": speed, "turn": turn, "busy": busy}[arguments.what]()
 

@@ -165,9 +165,10 @@ def compare_models(bench: Bench, *, drafts: bool) -> None:
     contenders = [*servers(bench, "plain"), Contender("ours plain")]
     if drafts:
         auto = Contender("ours auto", sources=(Source.DRAFT_MODEL,))
+        chain = Contender("ours lookup, then model", sources=(Source.PROMPT_LOOKUP, Source.DRAFT_MODEL))
         short, *longer = (servers(bench, f"n-max {n}", *model, "--spec-draft-n-max", str(n)) for n in LENGTHS)
         # Ours stand in the middle, so that a drift of the machine favours neither side.
-        contenders += [*short, auto, *(contender for group in longer for contender in group)]
+        contenders += [*short, auto, chain, *(contender for group in longer for contender in group)]
     engine = load("F32", "Q4_1" if drafts else None, threads=bench.options.threads, context=CONTEXT)
     prompts = {category: PAIR_PROMPTS[category] for category in bench.options.categories}
     asked = questions(engine, prompts, bench.options.temperatures)
@@ -315,6 +316,9 @@ def main() -> int:
             if options.only != "plain":
                 lengths = {0.0: 1.35, 0.8: 1.7}
                 rows += report(bench, "F32 + Q4_1", "ours auto".__eq__, lambda name: "n-max" in name, lengths)
+                chained = "ours lookup, then model"
+                rows += report(bench, "Prompt lookup, then Q4_1", chained.__eq__, lambda name: "n-max" in name, lengths)
+                rows += report(bench, "Prompt lookup first against Q4_1 alone", chained.__eq__, "ours auto".__eq__, {})
                 own = dict.fromkeys(options.temperatures, 1.35)
                 rows += report(bench, "F32 + Q4_1 against our plain", "ours auto".__eq__, "ours plain".__eq__, own)
                 bench.runs.clear()
