@@ -153,9 +153,9 @@ def bare_loop(engine: LlamaEngine, prompt: list[int]) -> float:
     return (TOKENS - 1) / elapsed
 
 
-def speed() -> None:
+def speed(names: list[str]) -> None:
     engine = loaded()
-    for name in ("explain", "code", "list"):
+    for name in names:
         print(f"-- {name}")
         speed_of(engine, PROMPTS[name])
 
@@ -239,13 +239,15 @@ def main() -> None:
     parser.add_argument("what", choices=["parity", "speed", "turn", "busy"])
     parser.add_argument("--fast", action="store_true", help="parity in the default setting instead of the reproducible")
     parser.add_argument(
-        "--prompts", nargs="+", choices=list(PROMPTS), default=list(PROMPTS), metavar="NAME", help="for parity; all 20"
+        "--prompts", nargs="+", choices=list(PROMPTS), metavar="NAME", help="parity: all 20; speed: three"
     )
     arguments = parser.parse_args()
     if arguments.what == "parity":
-        parity(arguments.prompts, fast=arguments.fast)
+        parity(arguments.prompts or list(PROMPTS), fast=arguments.fast)
+    elif arguments.what == "speed":
+        speed(arguments.prompts or ["explain", "code", "list"])
     else:
-        {"speed": speed, "turn": turn, "busy": busy}[arguments.what]()
+        {"turn": turn, "busy": busy}[arguments.what]()
 
 
 if __name__ == "__main__":
