@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
+from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import GgufKind
-from forespeak.models.model_format import ModelFormat
+from forespeak.models.shards import ShardName, missing_words, shard_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,25 +61,21 @@ class HubFileGroup:
         if self.format is ModelFormat.MLX or not self.files:
             return self.repo.rpartition("/")[2]
         name = self.files[0].name
-        part = _PART.fullmatch(name)
-        return part["stem"] if part else name.removesuffix(".gguf")
+        part = _part(name)
+        return part.stem if part else name[: -len(".gguf")]
 
     @property
     def problem(self) -> str | None:
         """Why it cannot be downloaded, in a sentence; None if it can."""
-        if not self.missing:
-            return None
-        count = len(self.missing)
-        if count == 1:
-            return f"Part {self.missing[0]} of {self.shards} is missing in the repo."
-        return f"{count} of its {self.shards} parts are missing in the repo."
+        return missing_words(self.missing, self.shards) if self.missing else None
 
     @property
     def downloadable(self) -> bool:
         return self.problem is None
 
 
-_PART = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.(?P<ending>gguf|safetensors)")
+_MOST_PARTS = 9999
+"""A name may claim any number of parts; nobody splits a model into more."""
 
 _QUANT = re.compile(
     r"(?<![A-Z0-9])(?P<label>(?:UD-)?(?:"
@@ -123,10 +120,10 @@ def _gguf_groups(repo: str, revision: str, files: Sequence[HubFile]) -> list[Hub
     groups: list[HubFileGroup] = []
     sets: dict[tuple[str, int], dict[int, HubFile]] = {}
     for file in files:
-        part = _PART.fullmatch(file.name)
+        part = _part(file.name)
         if part is not None:
             folder = file.path[: -len(file.name)]
-            sets.setdefault((folder + part["stem"], int(part["count"])), {})[int(part["number"])] = file
+            sets.setdefault((folder + part.stem, part.count), {})[part.number] = file
         else:
             label = quant_label(file.path)
             groups.append(
@@ -147,6 +144,11 @@ def _gguf_groups(repo: str, revision: str, files: Sequence[HubFile]) -> list[Hub
             )
         )
     return groups
+
+
+def _part(name: str) -> ShardName | None:
+    part = shard_name(name)
+    return part if part is not None and part.count <= _MOST_PARTS else None
 
 
 def _missing(parts: Iterable[int], count: int) -> tuple[int, ...]:
@@ -173,10 +175,9 @@ def _mlx_group(repo: str, revision: str, files: Sequence[HubFile]) -> HubFileGro
     weights = [file for file in wanted if file.path.lower().endswith(".safetensors")]
     if not weights:
         return None
-    parts = [part for file in weights if (part := _PART.fullmatch(file.path))]
-    counts = {(part["stem"], int(part["count"])) for part in parts}
-    shards = max((count for _, count in counts), default=1)
-    missing = _missing((int(part["number"]) for part in parts), shards) if parts else ()
+    parts = [part for file in weights if (part := _part(file.path))]
+    shards = max((part.count for part in parts), default=1)
+    missing = _missing((part.number for part in parts if part.count == shards), shards) if parts else ()
     return HubFileGroup(repo, revision, _mlx_label(repo), ModelFormat.MLX, tuple(wanted), shards, missing=missing)
 
 

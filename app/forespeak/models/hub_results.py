@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 
 from forespeak.models.hub_files import HubFile, HubFileGroup
-from forespeak.models.model_format import ModelFormat
+from forespeak.models.formats import ModelFormat
 
 
 class Sort(Enum):
