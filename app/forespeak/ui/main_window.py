@@ -23,6 +23,7 @@ from forespeak.ui.conversation import ConversationView, column_of
 from forespeak.ui.drop_veil import DropVeil, dropped_file
 from forespeak.ui.icons import icon
 from forespeak.ui.model_picker import Choice
+from forespeak.ui.navigation import CHAT_PAGE, Navigation, Page, PageStack, PageWidget
 from forespeak.ui.notices import Banner, ModelCard, Toast
 from forespeak.ui.speculation_panel import SpeculationPanel
 from forespeak.ui.theme import Theme
@@ -60,6 +61,10 @@ class _Folding:
         else:
             self._forced = not self._forced
 
+    def give_way(self) -> None:
+        """It was opened where it does not fit, and has done its service."""
+        self._forced = False
+
 
 class _Choices(Protocol):
     def __call__(self) -> Sequence[Choice]: ...
@@ -72,6 +77,7 @@ class MainWindow(QMainWindow):
     closing = Signal()
     newChatRequested = Signal()
     settingsRequested = Signal()
+    pageShown = Signal(str)
 
     def __init__(self, sidebar_open: bool = True, panel_open: bool = True) -> None:
         super().__init__()
@@ -80,6 +86,7 @@ class MainWindow(QMainWindow):
         self._choices: _Choices = tuple
         self._sidebar_folding = _Folding(sidebar_open, SIDEBAR_FITS)
         self._panel_folding = _Folding(panel_open, PANEL_FITS)
+        self._theme: Theme | None = None
 
         self.top = TopBar(self._current_choices)
         self.chats = ChatList()
@@ -97,10 +104,14 @@ class MainWindow(QMainWindow):
         body = QHBoxLayout()
         body.setContentsMargins(0, 0, 0, 0)
         body.setSpacing(0)
+        self.navigation = Navigation()
+        self.navigation.add(CHAT_PAGE, self.tr("Chat"), "chat")
+        self.navigation.set_current(CHAT_PAGE)
         self.sidebar = self._make_sidebar()
         self.panel_side = self._make_panel()
+        self.pages = PageStack(CHAT_PAGE, self._make_centre())
         body.addWidget(self.sidebar)
-        body.addWidget(self._make_centre(), 1)
+        body.addWidget(self.pages, 1)
         body.addWidget(self.panel_side)
         column.addLayout(body, 1)
         self.setCentralWidget(page)
@@ -109,6 +120,10 @@ class MainWindow(QMainWindow):
 
         self.top.sidebarToggled.connect(self.toggle_sidebar)
         self.top.panelToggled.connect(self.toggle_panel)
+        self.navigation.chosen.connect(self.show_page)
+        self.pages.shown.connect(self._page_shown)
+        self.newChatRequested.connect(self._to_chat)
+        self.chats.chatSelected.connect(self._to_chat)
         self._fold()
 
     # -- parts
@@ -126,6 +141,8 @@ class MainWindow(QMainWindow):
         layout = QVBoxLayout(sidebar)
         layout.setContentsMargins(10, 12, 10, 10)
         layout.setSpacing(8)
+        layout.addWidget(self.navigation)
+        layout.addSpacing(6)
         layout.addWidget(self.new_chat_button)
         layout.addWidget(self.chats, 1)
         layout.addWidget(self.settings_button)
@@ -168,7 +185,10 @@ class MainWindow(QMainWindow):
         self._choices = choices
 
     def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
         self.top.set_theme(theme)
+        self.navigation.set_theme(theme)
+        self.pages.set_theme(theme)
         self.new_chat_button.setIcon(icon("plus", theme.muted))
         self.settings_button.setIcon(icon("settings", theme.muted))
         self.chats.set_theme(theme)
@@ -187,6 +207,44 @@ class MainWindow(QMainWindow):
         for menu in menus:
             all_of_them.addMenu(menu)
         self.top.set_menu(all_of_them)
+
+    # -- pages
+
+    def add_page(self, page: Page) -> None:
+        self.pages.add(page)
+        self.navigation.add(page.name, page.title, page.icon)
+        if self._theme is not None:
+            self.navigation.set_theme(self._theme)
+
+    @Slot(str)
+    def show_page(self, name: str) -> None:
+        """An unknown name, of another version, shows the chat."""
+        if not self.pages.knows(name):
+            name = CHAT_PAGE
+        self.pages.show_page(name)
+        self._sidebar_folding.give_way()
+        self._fold()
+        page = self.pages.made(name)
+        if isinstance(page, PageWidget):
+            page.take_focus()
+        else:
+            self.composer.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    @property
+    def page(self) -> str:
+        return self.pages.current
+
+    @Slot(str)
+    def _page_shown(self, name: str) -> None:
+        self.navigation.set_current(name)
+        self.top.panel_button.setVisible(name == CHAT_PAGE)
+        self._fold()
+        self.pageShown.emit(name)
+
+    @Slot()
+    def _to_chat(self, *_: object) -> None:
+        if self.page != CHAT_PAGE:
+            self.show_page(CHAT_PAGE)
 
     # -- folding
 
@@ -211,6 +269,10 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def focus_search(self) -> None:
+        page = self.pages.made(self.page)
+        if isinstance(page, PageWidget):
+            page.focus_search()
+            return
         if not self._sidebar_folding.shown:
             self.toggle_sidebar()
         self.chats.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -220,8 +282,10 @@ class MainWindow(QMainWindow):
         width = self.width()
         for folding, part in ((self._sidebar_folding, self.sidebar), (self._panel_folding, self.panel_side)):
             folding.set_width(width)
-            if part.isVisibleTo(self) != folding.shown:
-                part.setVisible(folding.shown)
+            # The panel tells of the chat, and of nothing on other pages.
+            shown = folding.shown and (part is self.sidebar or self.page == CHAT_PAGE)
+            if part.isVisibleTo(self) != shown:
+                part.setVisible(shown)
         self.top.set_window_width(width, SIDEBAR_WIDTH if self._sidebar_folding.shown else 0)
 
     # -- events
@@ -245,6 +309,7 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if dropped_file(event.mimeData()) is not None:
+        # Other pages take files themselves, for what they do with them.
+        if self.page == CHAT_PAGE and dropped_file(event.mimeData()) is not None:
             event.acceptProposedAction()
             self.veil.cover()
