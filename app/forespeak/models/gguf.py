@@ -6,6 +6,7 @@ The format is described in ggml's docs/gguf.md. Little-endian versions 2 and 3 a
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,6 +61,8 @@ _ENCODERS = frozenset(
         *("t5encoder", "gemma-embedding", "llama-embed", "wavtokenizer-dec", "qwen3tts", "pockettts"),
     }
 )
+# Experts' tensors are stacked in one: blk.3.ffn_up_exps.weight. Shared experts (…_shexp) take part always.
+_EXPERTS = re.compile(r"_exps(?:\.|$)")
 _DRAFT_HEADS = frozenset({"eagle3", "dflash", "gemma4-assistant"})
 
 
@@ -98,6 +101,28 @@ class GgufHeader:
     def parameters(self) -> int:
         """The weights in this file; of a split model, its own part only."""
         return sum(tensor.parameters for tensor in self.tensors)
+
+    @property
+    def expert_parameters(self) -> int:
+        """The weights in this file that belong to experts, of which a token uses only some."""
+        return sum(tensor.parameters for tensor in self.tensors if _EXPERTS.search(tensor.name))
+
+    @property
+    def active_parameters(self) -> int | None:
+        """The weights in this file that take part in each token; None if all do, or the header does not tell."""
+        experts = self.integer(f"{self.architecture}.expert_count") or 0
+        used = self.integer(f"{self.architecture}.expert_used_count") or 0
+        mine = self.expert_parameters
+        return self.parameters - mine + mine * used // experts if mine and 0 < used < experts else None
+
+    @property
+    def mtp_layers(self) -> int:
+        """How many layers predict the tokens after the next one (multi-token prediction)."""
+        return max(0, self.integer(f"{self.architecture}.nextn_predict_layers") or 0)
+
+    @property
+    def has_template(self) -> bool:
+        return bool(self.text("tokenizer.chat_template"))
 
     @property
     def quantisation(self) -> str | None:

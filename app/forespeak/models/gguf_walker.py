@@ -66,6 +66,11 @@ class Problem(Enum):
     UNSUPPORTED = "unsupported"
     NO_VOCABULARY = "no vocabulary"
 
+    @property
+    def passes(self) -> bool:
+        """Whether it may be over although the file is the same: the disk may come back."""
+        return self in {Problem.MISSING, Problem.UNREADABLE}
+
 
 class GgufError(UserFacingError):
     """A file that cannot be read as a model."""

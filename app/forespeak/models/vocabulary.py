@@ -123,18 +123,9 @@ def read_vocabulary(header: GgufHeader) -> Vocabulary:
     pre = header.text("tokenizer.ggml.pre") or ""
 
     def special(name: str, key: str) -> int | None:
-        for candidate in (header.integer(f"tokenizer.ggml.{key}"), _DEFAULT_IDS.get(model, {}).get(name)):
-            if candidate is not None and 0 <= candidate < len(tokens):
-                return candidate
-        return None
+        return _special(header, name, key, len(tokens))
 
-    add_bos, add_eos = (
-        default if (flag := header.flag(f"tokenizer.ggml.{key}")) is None else flag
-        for key, default in (
-            ("add_bos_token", model in {"llama", "bert"} or (model == "gpt2" and pre in _BEGINS_WITH_BOS)),
-            ("add_eos_token", model == "t5"),
-        )
-    )
+    add_bos, add_eos = _adds(header)
     eot = special("eot", "eot_token_id")
     return Vocabulary(
         model=model,
@@ -149,9 +140,39 @@ def read_vocabulary(header: GgufHeader) -> Vocabulary:
         eot=_end_of_turn(tokens) if eot is None else eot,
         unknown=special("unknown", "unknown_token_id"),
         padding=special("padding", "padding_token_id"),
-        add_bos=add_bos or model == "gemma4",  # as llama.cpp does, whatever the file says
+        add_bos=add_bos,
         add_eos=add_eos,
     )
+
+
+def text_frame(header: GgufHeader, count: int) -> tuple[int | None, int | None]:
+    """The tokens that a model with `count` of them puts before and behind every text; None for none."""
+    add_bos, add_eos = _adds(header)
+    return (
+        _special(header, "bos", "bos_token_id", count) if add_bos else None,
+        _special(header, "eos", "eos_token_id", count) if add_eos else None,
+    )
+
+
+def _special(header: GgufHeader, name: str, key: str, count: int) -> int | None:
+    defaults = _DEFAULT_IDS.get(header.text("tokenizer.ggml.model") or "", {})
+    for candidate in (header.integer(f"tokenizer.ggml.{key}"), defaults.get(name)):
+        if candidate is not None and 0 <= candidate < count:
+            return candidate
+    return None
+
+
+def _adds(header: GgufHeader) -> tuple[bool, bool]:
+    """Whether texts begin with BOS, and end with EOS."""
+    model, pre = header.text("tokenizer.ggml.model"), header.text("tokenizer.ggml.pre")
+    add_bos, add_eos = (
+        default if (flag := header.flag(f"tokenizer.ggml.{key}")) is None else flag
+        for key, default in (
+            ("add_bos_token", model in {"llama", "bert"} or (model == "gpt2" and pre in _BEGINS_WITH_BOS)),
+            ("add_eos_token", model == "t5"),
+        )
+    )
+    return add_bos or model == "gemma4", add_eos  # as llama.cpp does, whatever the file says
 
 
 def _numbers(header: GgufHeader, name: str, count: int, kinds: str) -> NDArray[np.generic] | None:
