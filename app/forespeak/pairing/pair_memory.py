@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -37,6 +37,16 @@ _SOON_SECONDS = 3.0
 _CONTEXT_BUCKETS = (2048, 8192, 32768)
 
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedPair:
+    """What is kept of one pair under one set of conditions; both are JSON values, as `PairFiles.keep` writes them."""
+
+    target: Path
+    draft: Path | None
+    conditions: Json
+    values: Json
 
 
 @dataclass(slots=True)
@@ -71,6 +81,27 @@ class PairFiles:
         ]
         entries = [{"conditions": wanted, "values": dict(learned)}, *others][:_MOST_CONDITIONS]
         self._write(path, conditions.target, conditions.draft, kept | {"learned": entries})
+
+    def everything(self) -> Iterator[LearnedPair]:
+        """What is kept of every pair whose files are still the very ones, last written first."""
+        dated = []
+        for path in self.folder.glob("*.json"):
+            with contextlib.suppress(OSError):
+                dated.append((path.stat().st_mtime_ns, path))
+        for _, path in sorted(dated, reverse=True):
+            kept = self._read(path)
+            pair = kept.get("pair")
+            if not isinstance(pair, dict) or not isinstance(pair.get("target"), str):
+                continue
+            target, draft = Path(pair["target"]), Path(pair["draft"]) if isinstance(pair.get("draft"), str) else None
+            # The name is made of the files' identities: where it differs, one of them has changed since.
+            if self._path(target, draft).name != path.name:
+                continue
+            for entry in kept.get("learned", []):
+                if isinstance(entry, dict):
+                    conditions, values = entry.get("conditions"), entry.get("values")
+                    if isinstance(conditions, dict) and isinstance(values, dict):
+                        yield LearnedPair(target, draft, conditions, values)
 
     # -- parity
 

@@ -1,0 +1,319 @@
+"""Everything that could draft for a target: models here, known good ones, the Hub's, and ways without a second model.
+
+Pure functions over listings that others fetch. Each candidate carries what is known of it, and where it is out of the
+question the reason why, so that no list is ever empty without an explanation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+from forespeak.models.gguf import GgufKind
+from forespeak.models.hub_files import HubFileGroup
+from forespeak.models.library import LibraryItem
+from forespeak.pairing.advice import Advice, draft_advice, target_advice
+from forespeak.pairing.compatibility import Verdict
+from forespeak.pairing.machine_speed import MachineSpeed, ModelCosts
+from forespeak.pairing.model_names import ModelName, kinship, parse_name
+from forespeak.pairing.model_shape import ModelShape, WeightFormat, estimated_shape, weight_format
+from forespeak.pairing.ranking import (
+    Measurement,
+    Prediction,
+    predict,
+    predict_lookup,
+    rank_key,
+)
+from forespeak.pairing.usual_acceptance import KINDS, UsualAcceptance, known_acceptance, usual_acceptance
+from forespeak.speculation.trace import Source
+
+
+class CandidateKind(Enum):
+    """What drafts."""
+
+    DRAFT_MODEL = "draft model"
+    LOOKUP = "looked-up text"
+    REQUANTISED = "a draft made from the target"
+    MTP = "the target's own prediction layers (MTP)"
+    DRAFT_HEAD = "draft head (EAGLE-3)"
+
+
+class Place(Enum):
+    """Where a model is."""
+
+    HERE = "on this computer"
+    KNOWN = "a pair known to be good"
+    HUB = "on the Hub"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A model that might serve as a target or a draft. `path` if it is here, `group` if it is to be downloaded.
+
+    `name` is for people; `problem` says why its files cannot be used at all. `shape` None: its size is not known.
+    """
+
+    name: str
+    place: Place
+    model_name: ModelName
+    size_bytes: int
+    label: str | None = None
+    shape: ModelShape | None = None
+    path: Path | None = None
+    group: HubFileGroup | None = None
+    kind: GgufKind = GgufKind.MODEL
+    mtp_layers: int = 0
+    problem: str | None = None
+
+    @property
+    def download_bytes(self) -> int:
+        return 0 if self.path is not None else self.size_bytes
+
+
+class MemoryFit(Protocol):
+    """What is asked of a memory plan: whether target and draft fit, and a sentence on it."""
+
+    @property
+    def fits(self) -> bool: ...
+
+    @property
+    def reason(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """`offer` is None for ways without a second model. `excluded`: why it is out of the question, in words; else None.
+
+    `verdict` None: not known until its header is read, or nothing to compare. `measurement` replaces `prediction`.
+    """
+
+    kind: CandidateKind
+    name: str
+    offer: Offer | None = None
+    sources: tuple[Source, ...] = ()
+    verdict: Verdict | None = None
+    memory: MemoryFit | None = None
+    prediction: Prediction | None = None
+    measurement: Measurement | None = None
+    excluded: str | None = None
+    advice: tuple[Advice, ...] = ()
+
+    @property
+    def speed_up(self) -> float | None:
+        """Measured if it was, else predicted."""
+        if self.measurement is not None:
+            return self.measurement.speed_up.value
+        return None if self.prediction is None else self.prediction.speed_up.value
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """For one target: what could draft, best first, then what is out of the question. `advice` is about the target."""
+
+    listed: tuple[Candidate, ...]
+    advice: Advice | None
+
+    @property
+    def usable(self) -> tuple[Candidate, ...]:
+        return tuple(candidate for candidate in self.listed if candidate.excluded is None)
+
+    @property
+    def excluded(self) -> tuple[Candidate, ...]:
+        return tuple(candidate for candidate in self.listed if candidate.excluded is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What is asked of others about a draft for the target at hand; an answer None means that it is not known.
+
+    `learned`: (accepted, tested) drafted tokens of the pair's replies. `measurement` of None: of looking text up.
+    """
+
+    verdict: Callable[[Offer], Verdict | None] = lambda _: None
+    memory: Callable[[Offer | None], MemoryFit | None] = lambda _: None
+    measurement: Callable[[Offer | None], Measurement | None] = lambda _: None
+    learned: Callable[[Offer], tuple[float, float] | None] = lambda _: None
+
+
+LOOKUP_SOURCES = (Source.PROMPT_LOOKUP, Source.NGRAM_MOD)
+"""What drafts where no second model does."""
+_DEAREST = 0.95
+"""Of a step of the target: nobody would draft with a model that costs more, so it is not offered."""
+_NO_MTP = "Drafting with the target's own prediction layers is not supported here yet."
+_NO_HEADS = "Draft heads such as EAGLE-3 are not supported here yet."
+_NO_MAKING = "Making a draft from a model's own weights is not possible here yet."
+
+
+def from_library(item: LibraryItem, shape: ModelShape | None = None) -> Offer:
+    """A model on this computer. `shape`: from its headers, if they were read; else from its size and name."""
+    # A header's title has the size and the variant more often than a file's name has them.
+    named = parse_name(item.title or item.name)
+    if not named.family or named.parameters is None:
+        named = parse_name(item.name)
+    return Offer(
+        item.name,
+        Place.HERE,
+        named,
+        item.size_bytes,
+        item.quantisation,
+        shape or estimated_shape(item.size_bytes, item.quantisation, item.parameters, item.active_parameters),
+        path=item.path,
+        kind=item.kind,
+        mtp_layers=item.mtp_layers,
+        problem=item.unusable_because,
+    )
+
+
+def from_hub(group: HubFileGroup, parameters: int | None = None, place: Place = Place.HUB) -> Offer:
+    """A model on the Hub. `parameters` as a search gives them."""
+    named = parse_name(group.name)
+    if named.parameters is None:
+        of_repo = parse_name(group.repo)
+        named = replace(named, parameters=of_repo.parameters, active=of_repo.active)
+    weights = parameters or named.parameters
+    return Offer(
+        f"{group.name} ({group.repo})",
+        place,
+        named,
+        group.size_bytes,
+        group.label,
+        estimated_shape(group.size_bytes, group.label, weights, named.active),
+        group=group,
+        kind=_kind_of(group),
+        problem=group.problem,
+    )
+
+
+def best_group(groups: Iterable[HubFileGroup]) -> HubFileGroup | None:
+    """The file of a repo to draft with: four bits a weight or the next more; None if there is no whole model in it."""
+    whole = [group for group in groups if group.downloadable and group.kind is GgufKind.MODEL and group.files]
+
+    def distance(group: HubFileGroup) -> tuple[bool, float, int]:
+        format_ = weight_format(group.label)
+        bits = 100 if format_ is None else format_.bits
+        return bits < WeightFormat.BITS_4.bits, abs(bits - WeightFormat.BITS_4.bits), group.size_bytes
+
+    return min(whole, key=distance, default=None)
+
+
+def find_candidates(
+    target: Offer,
+    offers: Sequence[Offer],
+    machine: MachineSpeed,
+    knowledge: Knowledge | None = None,
+    kinds: Sequence[str] = KINDS,
+) -> Candidates:
+    """All candidates for a target; what is here comes before the same thing elsewhere.
+
+    `kinds` are the kinds of text that the person writes, for which speeds are predicted.
+    """
+    known = knowledge or Knowledge()
+    costs = machine.costs(target.shape, target.path) if target.shape is not None else None
+    lookup = _lookup(target, costs, known, kinds)
+    found = [lookup, *_not_yet(target)]
+    here = {_same_thing(offer) for offer in offers if offer.place is Place.HERE}
+    seen: set[tuple[object, ...]] = set()
+    for offer in sorted(offers, key=lambda offer: list(Place).index(offer.place)):
+        thing = _same_thing(offer)
+        if thing in seen or (offer.place is not Place.HERE and thing in here):
+            continue
+        if offer.place is not Place.HERE:
+            seen.add(thing)
+        if target.path is not None and offer.path == target.path:
+            continue
+        found.append(_judged(target, costs, offer, machine, known, kinds, lookup.prediction))
+    found.sort(key=_order, reverse=True)
+    advice = None
+    if costs is not None and target.shape is not None:
+        gains = [gain for each in found if each.excluded is None and (gain := each.speed_up) is not None]
+        advice = target_advice(target.name, target.shape, costs, gains)
+    return Candidates(tuple(found), advice)
+
+
+def _order(candidate: Candidate) -> tuple[bool, bool, tuple[float, float], str]:
+    usable = candidate.excluded is None
+    known = candidate.speed_up is not None
+    return usable, known, rank_key(candidate.prediction, candidate.measurement), candidate.name
+
+
+def _lookup(target: Offer, costs: ModelCosts | None, known: Knowledge, kinds: Sequence[str]) -> Candidate:
+    prediction = None if costs is None or target.shape is None else predict_lookup(costs, target.shape, kinds)
+    return Candidate(
+        CandidateKind.LOOKUP,
+        "Look words up in the text",
+        sources=LOOKUP_SOURCES,
+        memory=known.memory(None),
+        prediction=prediction,
+        measurement=known.measurement(None),
+    )
+
+
+def _not_yet(target: Offer) -> list[Candidate]:
+    """What the target itself would offer, if we could use it."""
+    found = []
+    if target.mtp_layers:
+        found.append(Candidate(CandidateKind.MTP, "The target's own prediction layers (MTP)", excluded=_NO_MTP))
+    if target.path is not None and target.shape is not None and target.shape.format.bits >= WeightFormat.BITS_8.bits:
+        found.append(Candidate(CandidateKind.REQUANTISED, f"A draft made from {target.name}", excluded=_NO_MAKING))
+    return found
+
+
+def _judged(
+    target: Offer,
+    costs: ModelCosts | None,
+    offer: Offer,
+    machine: MachineSpeed,
+    known: Knowledge,
+    kinds: Sequence[str],
+    lookup: Prediction | None,
+) -> Candidate:
+    kind = CandidateKind.DRAFT_HEAD if offer.kind is GgufKind.DRAFT_HEAD else CandidateKind.DRAFT_MODEL
+    candidate = Candidate(kind, offer.name, offer, (Source.DRAFT_MODEL,))
+    if kind is CandidateKind.DRAFT_HEAD:
+        return replace(candidate, sources=(), excluded=_NO_HEADS)
+    if offer.problem is not None:
+        return replace(candidate, excluded=offer.problem)
+    verdict = known.verdict(offer)
+    candidate = replace(candidate, verdict=verdict)
+    if verdict is not None and not verdict.usable:
+        return replace(candidate, excluded=verdict.reason)
+    memory = known.memory(offer)
+    candidate = replace(candidate, memory=memory, measurement=known.measurement(offer))
+    if costs is not None and target.shape is not None and offer.shape is not None:
+        draft = machine.costs(offer.shape, offer.path)
+        prediction = predict(costs, draft, acceptance_of(target, offer, known.learned(offer)), kinds)
+        words = draft_advice(target.shape, costs, offer.shape, draft, prediction, lookup, candidate.measurement)
+        candidate = replace(candidate, prediction=prediction, advice=words)
+        if candidate.measurement is None and draft.seconds(1) >= _DEAREST * costs.seconds(1):
+            slower = (
+                "It is as slow as the target itself: a drafted token would cost as much as one of the target's own."
+            )
+            candidate = replace(candidate, excluded=slower)
+    if memory is not None and not memory.fits:
+        return replace(candidate, excluded=memory.reason)
+    return candidate
+
+
+def acceptance_of(target: Offer, draft: Offer, learned: tuple[float, float] | None = None) -> UsualAcceptance:
+    """What to expect of a pair whose sizes are known, corrected by what its own replies have shown."""
+    assert target.shape is not None
+    assert draft.shape is not None
+    weights = None if target.shape.is_estimate or draft.shape.is_estimate else target.shape.parameters
+    kin = kinship(target.model_name, draft.model_name, weights, draft.shape.parameters if weights else None)
+    usual = usual_acceptance(kin, target.shape, draft.shape)
+    return usual if learned is None else known_acceptance(*learned, usual)
+
+
+def _same_thing(offer: Offer) -> tuple[object, ...]:
+    """What makes two offers the same model, as far as names and sizes tell."""
+    name = offer.model_name
+    size = offer.size_bytes if name.parameters is None else name.parameters
+    return name.family, name.variants, size, offer.label, offer.kind
+
+
+def _kind_of(group: HubFileGroup) -> GgufKind:
+    lowered = f"{group.repo} {group.name}".lower()
+    return GgufKind.DRAFT_HEAD if "eagle3" in lowered or "eagle-3" in lowered else group.kind
