@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
-from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.formats import ModelFormat
+from forespeak.models.hub_files import HubFile, HubFileGroup
 
 
 class Sort(Enum):
@@ -37,7 +37,7 @@ class SearchQuery:
     """
 
     text: str = ""
-    format: ModelFormat | None = ModelFormat.GGUF
+    format: ModelFormat = ModelFormat.GGUF
     licence: str | None = None
     author: str | None = None
     sort: Sort = Sort.TRENDING
