@@ -130,7 +130,7 @@ class HubClient:
 
         The token is sent if the address is the Hub's own.
         """
-        from huggingface_hub.utils import get_session
+        from huggingface_hub import get_session
 
         with (
             self.library(asked),
@@ -154,7 +154,7 @@ class HubClient:
 
     def headers(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """What every request carries: who asks, and the token."""
-        from huggingface_hub.utils import build_hf_headers
+        from huggingface_hub.utils._headers import build_hf_headers
 
         return build_hf_headers(
             token=self.token() or False,

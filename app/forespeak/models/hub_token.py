@@ -118,14 +118,14 @@ class TokenStore:
         """Why tokens cannot be kept beyond this session, in a sentence; None if they can."""
         try:
             self._keyring().get_password(_SERVICE, "check")
-        except _NoKeyring:
+        except _NoKeyringError:
             return "This system has no keyring that we can use."
         except Exception as error:  # noqa: BLE001 - said in words
             return f"The system's keyring does not answer: {_reason(error)}"
         return None
 
     def _keyring(self) -> KeyringBackend:
-        """Raises _NoKeyring, and whatever a keyring raises."""
+        """Raises _NoKeyringError, and whatever a keyring raises."""
         if self._backend is None:
             import keyring
 
@@ -134,11 +134,11 @@ class TokenStore:
         chained = getattr(self._backend, "backends", None)
         first = chained[0] if chained else self._backend
         if first.priority < 1:
-            raise _NoKeyring
+            raise _NoKeyringError
         return self._backend
 
 
-class _NoKeyring(Exception):
+class _NoKeyringError(Exception):
     pass
 
 
