@@ -15,6 +15,7 @@ from pathlib import Path
 
 from forespeak.models.gguf_walker import (
     MOST_ENTRIES,
+    MOST_PIECE,
     MOST_TENSORS,
     Fetch,
     GgufError,
@@ -180,6 +181,10 @@ class GgufHeader:
         return value if isinstance(value, bool) else None
 
 
+# A disk answers at once: there is nothing to be gained by asking for more than is read.
+_LOCAL_PIECE = 1 << 19
+
+
 def read_header(path: Path) -> GgufHeader:
     """The header of a file on disk whose tensors are all there. Raises GgufError."""
     try:
@@ -211,7 +216,7 @@ def read_header(path: Path) -> GgufHeader:
                     length -= len(piece)
                 return b"".join(pieces)
 
-            header = parse_header(path, os.fstat(file.fileno()).st_size, fetch)
+            header = parse_header(path, os.fstat(file.fileno()).st_size, fetch, _LOCAL_PIECE)
     except OSError as error:
         raise unreadable(path, error) from error
     if header.needed_bytes > header.size_bytes:
@@ -225,19 +230,19 @@ def read_header(path: Path) -> GgufHeader:
     return header
 
 
-def parse_header(path: Path, size: int, fetch: Fetch) -> GgufHeader:
+def parse_header(path: Path, size: int, fetch: Fetch, most_piece: int = MOST_PIECE) -> GgufHeader:
     """The header of a file of `size` bytes, wherever it lies; `path` only names it. Raises GgufError.
 
-    That the tensors are there is not checked.
+    That the tensors are there is not checked. Pieces grow from 1 MiB up to `most_piece` bytes.
     """
-    walker = Walker(path, size, fetch)
+    walker = Walker(path, size, fetch, most_piece)
     version = walker.preamble()
     tensor_count, entry_count = walker.u64(), walker.u64()
     if tensor_count > MOST_TENSORS or entry_count > MOST_ENTRIES:
         raise damaged(path, f"It claims {tensor_count:,} tensors and {entry_count:,} entries.")
     metadata: dict[str, Value] = {}
     for _ in range(entry_count):
-        key = walker.key()
+        key = walker.name()
         if key in metadata:
             raise damaged(path, f"Its entry “{key}” is there twice.")
         metadata[key] = walker.value(key, walker.u32())

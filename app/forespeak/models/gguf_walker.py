@@ -23,13 +23,20 @@ from forespeak.models.sizes import size_words
 
 MAGIC = b"GGUF"
 FIRST_PIECE = 1 << 20
-# Far above any honest file (the largest header seen has 16 MB), and little enough to keep a hostile one harmless.
-MOST_HEADER_BYTES = 128 << 20
-MOST_TEXT_BYTES = 16 << 20
+MOST_PIECE = 16 << 20
+# Far above any honest file (the largest header seen has 16 MB and 0.8 million texts), and little enough to keep a
+# hostile one harmless: under a second, and under 64 MB.
+MOST_HEADER_BYTES = 64 << 20
 MOST_ENTRIES = 1 << 16
-MOST_TENSORS = 1 << 17
-MOST_STRINGS = 8 << 20
+MOST_TENSORS = 1 << 15
+MOST_STRINGS = 2 << 20
+MOST_NAME_BYTES = (1 << 16) - 1
 MOST_EAGER_ELEMENTS = 1024
+MOST_EAGER_TEXT = 1 << 20
+MOST_MEMORY = 24 << 20
+"""What names, values and tensors may take in memory, in bytes as estimated; longer values stay in the file."""
+
+_ELEMENT_MEMORY, _TEXT_MEMORY, _TENSOR_MEMORY = 40, 200, 480
 
 _U32 = struct.Struct("<I")
 _U64 = struct.Struct("<Q")
@@ -156,14 +163,20 @@ class Tensor:
 
 
 class Walker:
-    """Goes through a header once, never past the file's end."""
+    """Goes through a header once, never past the file's end, and keeps only a window of it.
 
-    def __init__(self, path: Path, size: int, fetch: Fetch) -> None:
+    Pieces are fetched one behind the other, each as long as all before it but no longer than `most_piece`.
+    """
+
+    def __init__(self, path: Path, size: int, fetch: Fetch, most_piece: int = MOST_PIECE) -> None:
         self._path = path
         self._size = size
         self._fetch = fetch
+        self._most_piece = most_piece
         self._data = b""
+        self._base = 0
         self._strings_left = MOST_STRINGS
+        self._memory_left = MOST_MEMORY
         self.at = 0
 
     def preamble(self) -> int:
@@ -172,7 +185,7 @@ class Walker:
             raise GgufError(
                 Problem.EMPTY, f"“{self._path.name}” is empty.", "It has no content at all.", "Download it again."
             )
-        self._grow(min(self._size, FIRST_PIECE))
+        self._grow(min(self._size, FIRST_PIECE, self._most_piece))
         magic = self._data[:4]
         if magic != MAGIC[: len(magic)]:
             raise GgufError(
@@ -201,43 +214,46 @@ class Walker:
         )
 
     def u32(self) -> int:
-        self._need(self.at + 4)
-        value: int = _U32.unpack_from(self._data, self.at)[0]
+        at = self._need(4)
+        value: int = _U32.unpack_from(self._data, at)[0]
         self.at += 4
         return value
 
     def u64(self) -> int:
-        self._need(self.at + 8)
-        value: int = _U64.unpack_from(self._data, self.at)[0]
+        at = self._need(8)
+        value: int = _U64.unpack_from(self._data, at)[0]
         self.at += 8
         return value
 
-    def text(self) -> bytes:
+    def name(self) -> str:
+        """The name of an entry or a tensor."""
         length = self.u64()
-        if length > MOST_TEXT_BYTES:
-            raise damaged(self._path, f"One of its texts claims to be {size_words(length)} long.")
-        self._need(self.at + length)
-        start, self.at = self.at, self.at + length
-        return self._data[start : self.at]
-
-    def key(self) -> str:
-        key = self.text()
+        if length > MOST_NAME_BYTES:
+            raise damaged(self._path, f"One of its entries has a name of {size_words(length)}.")
+        self._spend(_TEXT_MEMORY + 2 * length)
         try:
-            if key:
-                return key.decode("utf-8")
+            if length:
+                return self._bytes(length).decode("utf-8")
         except UnicodeDecodeError:
             pass
         raise damaged(self._path, "One of its entries has no readable name.")
 
     def value(self, key: str, kind: int) -> Value:
         if kind == _STRING:
-            return self.text().decode("utf-8", "replace")
+            start = self.at
+            text = self._eager_text()
+            return (
+                text
+                if text is not None
+                else LazyArray(self._path, key, 0, self.at - start - 8, start + 8, self.at - start - 8)
+            )
         if kind == _ARRAY:
             return self._array(key)
         return self._numbers(key, kind, 1)[0]
 
     def tensor(self) -> Tensor:
-        name = self.key()
+        self._spend(_TENSOR_MEMORY)
+        name = self.name()
         dimensions = self.u32()
         if dimensions > 4:
             raise damaged(self._path, f"Its tensor “{name}” has {dimensions} dimensions.")
@@ -264,14 +280,22 @@ class Walker:
             self._strings_left -= count
             if self._strings_left < 0:
                 raise damaged(self._path, f"Its list “{key}” claims {count:,} texts.")
+            texts: list[str] = []
+            while not lazy and len(texts) < count:
+                text = self._eager_text()
+                lazy = text is None
+                if text is None:
+                    self._skip_texts(count - len(texts) - 1)
+                else:
+                    texts.append(text)
             if not lazy:
-                return tuple(self.text().decode("utf-8", "replace") for _ in range(count))
-            self._skip_texts(count)
+                return tuple(texts)
+            if not texts and self.at == start:
+                self._skip_texts(count)
         elif element in _NUMBERS:
-            if not lazy:
+            if not lazy and self._may_spend(count * _ELEMENT_MEMORY):
                 return self._numbers(key, element, count)
-            self.at += count * _NUMBERS[element].itemsize
-            self._need(self.at)
+            self._skip(count * _NUMBERS[element].itemsize)
         else:
             raise damaged(self._path, f"Its list “{key}” holds something unknown.")
         return LazyArray(self._path, key, element, count, start, self.at - start)
@@ -281,43 +305,114 @@ class Walker:
         if kind is None:
             raise damaged(self._path, f"Its entry “{key}” holds something unknown.")
         length = count * kind.itemsize
-        self._need(self.at + length)
-        values: list[Scalar] = np.frombuffer(self._data, kind, count, self.at).tolist()
+        at = self._need(length)
+        values: list[Scalar] = np.frombuffer(self._data, kind, count, at).tolist()
         self.at += length
         return tuple(values)
 
-    def _skip_texts(self, count: int) -> None:
-        # The hot loop: two of these make nearly all of the time that reading a header takes.
-        unpack = _U64.unpack_from
-        data, at = self._data, self.at
-        last = len(data) - 8
-        for _ in range(count):
-            if at > last:
-                self._need(at + 8)
-                data = self._data
-                last = len(data) - 8
-            at += 8 + unpack(data, at)[0]
-        self._need(at)
-        self.at = at
+    def _eager_text(self) -> str | None:
+        """A text; None if it is too long to be kept, and then it is skipped."""
+        length = self.u64()
+        if length > MOST_EAGER_TEXT or not self._may_spend(_TEXT_MEMORY + 4 * length):
+            self._skip(length)
+            return None
+        return self._bytes(length).decode("utf-8", "replace")
 
-    def _need(self, end: int) -> None:
-        """Make sure that the header is here up to `end`."""
-        if end <= len(self._data):
-            return
+    def _bytes(self, length: int) -> bytes:
+        at = self._need(length)
+        self.at += length
+        return self._data[at : at + length]
+
+    def _may_spend(self, memory: int) -> bool:
+        if memory > self._memory_left:
+            return False
+        self._memory_left -= memory
+        return True
+
+    def _spend(self, memory: int) -> None:
+        if not self._may_spend(memory):
+            raise damaged(self._path, "Its entries and tensors would fill the memory.")
+
+    # Skipping: nearly all of the time that reading a header takes goes into the lists of tokens and merges.
+
+    def _skip_texts(self, count: int) -> None:
+        by_hand = 0
+        while count > 0:
+            if by_hand == 0 and count >= _FEW_TEXTS:
+                start = self._need(8)
+                done, end = short_texts(self._data, start, count)
+                self.at += end - start
+                count -= done
+                # Where texts are long or empty, looking ahead is wasted: it must have brought us a good piece on.
+                by_hand = 1 if end - start > _LOOK_AHEAD // 4 else _FEW_TEXTS
+            else:
+                by_hand = max(0, by_hand - 1)
+                count -= 1
+                self._skip(self.u64())
+
+    def _skip(self, length: int) -> None:
+        self._check(self.at + length)
+        while self.at + length > self._base + len(self._data):
+            length -= self._base + len(self._data) - self.at
+            self.at = self._base + len(self._data)
+            self._need(1)
+        self.at += length
+
+    def _need(self, length: int) -> int:
+        """Make sure that the next `length` bytes are here, and say where in the window they begin."""
+        end = self.at + length
+        have = self._base + len(self._data)
+        if end > have:
+            self._check(end)
+            self._data = self._data[self.at - self._base :]
+            self._base = self.at
+            self._grow(min(self._size, max(end, have + min(max(have, FIRST_PIECE), self._most_piece))))
+            if end > self._base + len(self._data):
+                raise self._too_short()
+        return self.at - self._base
+
+    def _check(self, end: int) -> None:
         if end > MOST_HEADER_BYTES:
             raise damaged(self._path, f"Its header claims to be {size_words(end)} long.")
-        if end <= self._size:
-            self._grow(min(self._size, max(end, 2 * len(self._data))))
-        if end > len(self._data):
-            raise GgufError(
-                Problem.TRUNCATED,
-                f"“{self._path.name}” is incomplete or damaged.",
-                f"Its header goes on beyond the end of the file, which has {size_words(self._size)}.",
-                "Download it again, or copy it again.",
-            )
+        if end > self._size:
+            raise self._too_short()
+
+    def _too_short(self) -> GgufError:
+        return GgufError(
+            Problem.TRUNCATED,
+            f"“{self._path.name}” is incomplete or damaged.",
+            f"Its header goes on beyond the end of the file, which has {size_words(self._size)}.",
+            "Download it again, or copy it again.",
+        )
 
     def _grow(self, end: int) -> None:
-        self._data += self._fetch(len(self._data), end - len(self._data))
+        have = self._base + len(self._data)
+        self._data += self._fetch(have, end - have)
+
+
+_LOOK_AHEAD = 1 << 18
+_FEW_TEXTS = 2048
+
+
+def short_texts(data: bytes, start: int, count: int) -> tuple[int, int]:
+    """How many texts from `start` on can be skipped at once, at most `count`, and where the next one begins.
+
+    A text is its length in 8 bytes and its bytes. Where seven zeros follow a byte, a length under 256 may begin; where
+    each such place is where the text before it ends, they all are lengths. Reading stops at the first one that is not.
+    """
+    piece = np.frombuffer(data, np.uint8, min(_LOOK_AHEAD, len(data) - start), start)
+    if len(piece) < 16:
+        return 0, start
+    zero = piece[1:] == 0
+    two = zero[:-1] & zero[1:]
+    four = two[:-2] & two[2:]
+    places = np.flatnonzero(four[:-3] & four[3:])
+    if len(places) < 2 or places[0] != 0:
+        return 0, start
+    chained = places[1:] == places[:-1] + 8 + piece[places[:-1]]
+    whole = len(chained) if chained.all() else int(chained.argmin())
+    done = min(whole, count)
+    return done, start + int(places[done])
 
 
 def damaged(path: Path, why: str) -> GgufError:

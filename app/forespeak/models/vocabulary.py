@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from forespeak.models.fingerprint import vocabulary_fingerprint
 from forespeak.models.gguf import GgufError, GgufHeader, LazyArray, Problem, read_header
 from forespeak.models.gguf_walker import damaged
 
@@ -123,9 +124,18 @@ def read_vocabulary(header: GgufHeader) -> Vocabulary:
     pre = header.text("tokenizer.ggml.pre") or ""
 
     def special(name: str, key: str) -> int | None:
-        return _special(header, name, key, len(tokens))
+        for candidate in (header.integer(f"tokenizer.ggml.{key}"), _DEFAULT_IDS.get(model, {}).get(name)):
+            if candidate is not None and 0 <= candidate < len(tokens):
+                return candidate
+        return None
 
-    add_bos, add_eos = _adds(header)
+    add_bos, add_eos = (
+        default if (flag := header.flag(f"tokenizer.ggml.{key}")) is None else flag
+        for key, default in (
+            ("add_bos_token", model in {"llama", "bert"} or (model == "gpt2" and pre in _BEGINS_WITH_BOS)),
+            ("add_eos_token", model == "t5"),
+        )
+    )
     eot = special("eot", "eot_token_id")
     return Vocabulary(
         model=model,
@@ -137,42 +147,12 @@ def read_vocabulary(header: GgufHeader) -> Vocabulary:
         merges_digest=digest,
         bos=special("bos", "bos_token_id"),
         eos=special("eos", "eos_token_id"),
-        eot=_end_of_turn(tokens) if eot is None else eot,
+        eot=end_of_turn(tokens) if eot is None else eot,
         unknown=special("unknown", "unknown_token_id"),
         padding=special("padding", "padding_token_id"),
-        add_bos=add_bos,
+        add_bos=add_bos or model == "gemma4",  # as llama.cpp does, whatever the file says
         add_eos=add_eos,
     )
-
-
-def text_frame(header: GgufHeader, count: int) -> tuple[int | None, int | None]:
-    """The tokens that a model with `count` of them puts before and behind every text; None for none."""
-    add_bos, add_eos = _adds(header)
-    return (
-        _special(header, "bos", "bos_token_id", count) if add_bos else None,
-        _special(header, "eos", "eos_token_id", count) if add_eos else None,
-    )
-
-
-def _special(header: GgufHeader, name: str, key: str, count: int) -> int | None:
-    defaults = _DEFAULT_IDS.get(header.text("tokenizer.ggml.model") or "", {})
-    for candidate in (header.integer(f"tokenizer.ggml.{key}"), defaults.get(name)):
-        if candidate is not None and 0 <= candidate < count:
-            return candidate
-    return None
-
-
-def _adds(header: GgufHeader) -> tuple[bool, bool]:
-    """Whether texts begin with BOS, and end with EOS."""
-    model, pre = header.text("tokenizer.ggml.model"), header.text("tokenizer.ggml.pre")
-    add_bos, add_eos = (
-        default if (flag := header.flag(f"tokenizer.ggml.{key}")) is None else flag
-        for key, default in (
-            ("add_bos_token", model in {"llama", "bert"} or (model == "gpt2" and pre in _BEGINS_WITH_BOS)),
-            ("add_eos_token", model == "t5"),
-        )
-    )
-    return add_bos or model == "gemma4", add_eos  # as llama.cpp does, whatever the file says
 
 
 def _numbers(header: GgufHeader, name: str, count: int, kinds: str) -> NDArray[np.generic] | None:
@@ -188,7 +168,8 @@ def _numbers(header: GgufHeader, name: str, count: int, kinds: str) -> NDArray[n
     return numbers
 
 
-def _end_of_turn(tokens: tuple[bytes, ...]) -> int | None:
+def end_of_turn(tokens: tuple[bytes, ...]) -> int | None:
+    """The token that ends a turn by its usual names, where nothing else says which one does."""
     for name in _END_OF_TURN:
         try:
             return tokens.index(name.encode())
@@ -222,6 +203,11 @@ def cached_vocabulary(path: Path) -> Vocabulary:
     return _vocabulary(_state(path))
 
 
+def cached_fingerprint(path: Path) -> str | None:
+    """Like vocabulary_fingerprint, but a file that has not changed since (number, size, time) is not read again."""
+    return _fingerprint(_state(path))
+
+
 _State = tuple[Path, int, int, int]
 
 
@@ -241,3 +227,8 @@ def _header(state: _State) -> GgufHeader:
 @lru_cache(maxsize=10)
 def _vocabulary(state: _State) -> Vocabulary:
     return read_vocabulary(_header(state))
+
+
+@lru_cache(maxsize=512)
+def _fingerprint(state: _State) -> str | None:
+    return vocabulary_fingerprint(_header(state))
