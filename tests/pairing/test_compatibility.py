@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from forespeak.pairing.compatibility import Obstacle, Verdict, VerdictKind, compatibility, refusal
-from models.field_data import VOCABULARIES, needs_field_data
+from forespeak.models.gguf import parse_header, read_header
+from forespeak.pairing.compatibility import Obstacle, Verdict, VerdictKind, compatibility, on_headers, refusal
+from forespeak.pairing.vocabularies import NEEDS_RETOKENISING
 from models.gguf_writer import CONTROL, NORMAL, USER_DEFINED, ModelFile, gguf
+from models.mlx_writer import mlx_folder
 
 WORDS: list[str | bytes] = [f"w{index}" for index in range(200)]
 SPECIAL: list[str | bytes] = ["<|endoftext|>", "<|im_end|>"]
@@ -88,13 +89,29 @@ def test_padding_as_wide_as_real_ones(judge: Judge) -> None:
     assert found.reason == "Both have the same 151,936 tokens; the target's list is padded with 128 unused ones."
 
 
+def test_a_vocabulary_of_262_144_tokens(judge: Judge) -> None:
+    words: list[str | bytes] = [f"w{index}" for index in range(262_144)]
+    other = [*words[:-1], "fin"]
+    assert judge(ModelFile(words), ModelFile(list(words))).kind is VerdictKind.SAME
+    found = judge(ModelFile(words), ModelFile(other))
+    assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
+    assert found.reason.startswith("Token 262143 is “w262143” in the target and “fin” in the draft.")
+
+
 @pytest.mark.parametrize("token", [0, 3, 139, 199])
 def test_one_other_token_is_named(judge: Judge, token: int) -> None:
     found = judge(model(), with_token(token, "other"))
     assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
-    assert found.reason == f"Token {token} is “w{token}” in the target and “other” in the draft."
+    words = f"Token {token} is “w{token}” in the target and “other” in the draft."
+    assert found.reason == f"{words} The target can write it."
     assert found.evidence["differences"] == 1
-    assert found.evidence["first"] == {"id": token, "target": f"w{token}", "draft": "other"}
+    assert found.evidence["first"] == {
+        "id": token,
+        "target": f"w{token}",
+        "draft": "other",
+        "target_can_write": True,
+        "draft_can_write": True,
+    }
 
 
 def test_the_last_of_all_tokens(judge: Judge) -> None:
@@ -107,13 +124,15 @@ def test_several_are_counted(judge: Judge) -> None:
     tokens = [*WORDS, *SPECIAL]
     tokens[10], tokens[20], tokens[30] = "x", "y", "z"
     found = judge(model(), model(tokens))
-    assert found.reason == "Token 10 is “w10” in the target and “x” in the draft. In all 3 tokens differ."
+    words = "Token 10 is “w10” in the target and “x” in the draft."
+    assert found.reason == f"{words} The target can write it. In all 3 tokens differ."
 
 
 def test_the_same_tokens_in_another_order(judge: Judge) -> None:
     found = judge(model(), model([WORDS[0], *reversed(WORDS[1:]), *SPECIAL]))
     assert (found.kind, found.usable) == (VerdictKind.OTHER_TOKENIZER, False)
-    assert found.reason == "Of 202 tokens 198 differ. Token 1 is “w1” in the target and “w199” in the draft."
+    words = "Of 202 tokens 198 differ. Token 1 is “w1” in the target and “w199” in the draft."
+    assert found.reason == f"{words} {NEEDS_RETOKENISING}"
 
 
 def test_another_kind_of_tokenizer(judge: Judge) -> None:
@@ -162,26 +181,32 @@ def test_a_token_that_only_the_target_has(judge: Judge) -> None:
     added = model([*WORDS, *SPECIAL, "<tool_call>"], {202: USER_DEFINED})
     found = judge(added, model())
     assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
-    assert found.reason == "Token 202 “<tool_call>” of the target is unknown to the draft, whose last token is 201."
-    assert found.evidence["first"] == {"id": 202, "target": "<tool_call>", "draft": None}
+    words = "Token 202 “<tool_call>” of the target is unknown to the draft, whose last token is 201."
+    assert found.reason == f"{words} The target can write it."
+    assert found.evidence["first"]["draft"] is None
+    assert (found.evidence["first"]["target_can_write"], found.evidence["first"]["draft_can_write"]) == (True, False)
     found = judge(added, padded(1))
     assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
-    assert found.reason == "Token 202 is “<tool_call>” in the target and “[PAD202]” in the draft."
+    words = "Token 202 is “<tool_call>” in the target and “[PAD202]” in the draft."
+    assert found.reason == f"{words} The target can write it."
 
 
 def test_a_token_that_only_the_draft_has(judge: Judge) -> None:
     added = model([*WORDS, *SPECIAL, "<tool_call>"], {202: USER_DEFINED})
-    for target in (model(), padded(1)):
+    for target, words in ((model(), "which never writes it."), (padded(1), "The target never writes it.")):
         found = judge(target, added)
         assert (found.kind, found.usable) == (VerdictKind.DIFFERS, True)
         assert "<tool_call>" in found.reason
+        assert words in found.reason
         assert found.evidence["refusing_differences"] == 0
+        assert not found.evidence["first"]["target_can_write"]
 
 
 def test_types(judge: Judge) -> None:
     found = judge(model(), model(types={139: CONTROL}))
     assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
-    assert found.reason == "Token 139, “w139”, is of the kind “normal” in the target and “control” in the draft."
+    words = "Token 139, “w139”, is of the kind “normal” in the target and “control” in the draft."
+    assert found.reason == f"{words} The target can write it."
     marker = [*WORDS, *SPECIAL, "<tool_call>"]
     assert judge(model(marker, {202: CONTROL}), model(marker, {202: USER_DEFINED})).kind is VerdictKind.SAME
 
@@ -189,7 +214,8 @@ def test_types(judge: Judge) -> None:
 def test_the_end_under_another_name(judge: Judge) -> None:
     found = judge(model(), model([*WORDS, SPECIAL[0], "</s>"], {201: CONTROL}, settings={"eot_token_id": 201}))
     assert (found.kind, found.usable) == (VerdictKind.DIFFERS, True)
-    assert "Token 201 is “<|im_end|>” in the target and “</s>” in the draft." in found.reason
+    words = "Token 201 is “<|im_end|>” in the target and “</s>” in the draft."
+    assert found.reason == f"{words} It has the same function in both. No draft is misled by it."
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -245,7 +271,7 @@ def test_split_models(tmp_path: Path) -> None:
     first = model(entries={**split, "split.no": 0}).write(tmp_path / "big-00001-of-00002.gguf")
     found = compatibility(first, whole)
     assert (found.kind, found.obstacle) == (VerdictKind.CANNOT, Obstacle.SHARD_MISSING)
-    assert found.reason == "Part 2 of 2 of “big-00001-of-00002.gguf” is missing."
+    assert found.reason == "“big-00001-of-00002.gguf” is incomplete. Part 2 of 2 is missing."
     second = tmp_path / "big-00002-of-00002.gguf"
     data = gguf({**split, "split.no": 1}, [("t", (400,))])
     second.write_bytes(data[:-50])
@@ -259,29 +285,126 @@ def test_split_models(tmp_path: Path) -> None:
     assert compatibility(renamed, whole).obstacle is Obstacle.SHARD_MISSING
 
 
-FITTING = {
-    ("qwen2", "qwen35"): VerdictKind.SAME,
-    ("qwen35", "qwen2"): VerdictKind.SAME,
-    ("llama-spm", "phi-3"): VerdictKind.DIFFERS,
-}
-"""The pairs of different real vocabularies that may work together."""
+def head(kind: str, hidden: str, size: int = 64, **more: Any) -> ModelFile:
+    """A draft head for a target with hidden states of `size` numbers, with the words of `model()`."""
+    return model(architecture=kind, entries={f"{kind}.{hidden}": size, **more})
 
 
-@needs_field_data
-def test_the_real_vocabularies() -> None:
-    start = time.perf_counter()
-    table = {(a, b): compatibility(VOCABULARIES[a], VOCABULARIES[b]) for a in VOCABULARIES for b in VOCABULARIES}
-    seconds = time.perf_counter() - start
-    assert {pair for pair, found in table.items() if found.evidence["vocabularies_fit"] and pair[0] != pair[1]} == set(
-        FITTING
-    )
-    for pair, found in table.items():
-        assert not found.usable
-        assert found.obstacle is Obstacle.VOCABULARY_ONLY
-        if pair[0] == pair[1] or pair in FITTING:
-            assert found.kind is FITTING.get(pair, VerdictKind.SAME)
-    # llama.cpp accepts this pair, and then stops when the draft is to read token 32007.
-    assert "Token 32000 “<|endoftext|>” of the target is unknown to the draft" in table["phi-3", "llama-spm"].reason
-    assert table["llama-bpe", "qwen2"].kind is VerdictKind.OTHER_TOKENIZER
-    assert "Token 410 is “00” in the target and “ith” in the draft." in table["llama-bpe", "qwen2"].reason
-    assert seconds < 10  # 0.7 s on an idle machine
+def sized(size: int = 64, architecture: str = "qwen2", layers: int = 24, **more: Any) -> ModelFile:
+    entries = {f"{architecture}.embedding_length": size, f"{architecture}.block_count": layers}
+    return model(architecture=architecture, entries={**entries, **more})
+
+
+HEADS = [
+    (head("eagle3", "target_hidden_size"), sized(), None),
+    (head("eagle3", "target_hidden_size", 96), sized(), "have 96 numbers, and this one's have 64"),
+    (head("eagle3", "target_hidden_size", **{"eagle3.target_layers": [2, 12, 21]}), sized(), None),
+    (head("eagle3", "target_hidden_size", **{"eagle3.target_layers": [2, 12, 40]}), sized(), "reads layer 40"),
+    (head("dflash", "embedding_length", 32), sized(), "have 32 numbers"),
+    (head("gemma4-assistant", "embedding_length_out"), sized(architecture="gemma4"), None),
+    (
+        head("gemma4-assistant", "embedding_length_out"),
+        sized(),
+        "of the kind gemma4, and this one is of the kind qwen2",
+    ),
+    (sized(**{"qwen2.nextn_predict_layers": 1}), sized(), None),
+    (sized(32, **{"qwen2.nextn_predict_layers": 1}), sized(), "have 32 numbers"),
+    (sized(architecture="glm4", **{"glm4.nextn_predict_layers": 1}), sized(), "of the kind glm4"),
+    (
+        replace(head("eagle3", "target_hidden_size"), tokens=[*WORDS[:-1], "x", *SPECIAL]),
+        sized(),
+        "another vocabulary. Token 199 is “w199” in the target and “x” in the draft.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("draft", "target", "words"), HEADS)
+def test_heads_are_held_against_the_target_they_were_made_for(
+    judge: Judge, draft: ModelFile, target: ModelFile, words: str | None
+) -> None:
+    found = judge(target, draft)
+    assert (found.kind, found.usable) == (VerdictKind.CANNOT, False)
+    assert found.evidence["fits_target"] is (words is None)
+    if words is None:
+        assert found.obstacle is Obstacle.DRAFT_HEAD
+        assert "cannot be used here yet" in found.reason
+    else:
+        assert found.obstacle is Obstacle.FOREIGN_HEAD
+        assert words in found.reason
+
+
+def test_a_whole_model_with_prediction_layers_is_no_head(judge: Judge) -> None:
+    whole = sized(**{"qwen2.nextn_predict_layers": 1})
+    tensors = (*whole.tensors, ("blk.0.attn_norm.weight", (8,)))
+    assert judge(sized(), replace(whole, tensors=tensors)).usable
+
+
+def test_a_target_that_cannot_take_back_is_refused_as_the_engine_does(judge: Judge) -> None:
+    found = judge(model(architecture="qwen35"), model())
+    assert (found.kind, found.obstacle) == (VerdictKind.CANNOT, Obstacle.NO_ROLLBACK)
+    assert found.evidence["vocabularies_fit"]
+    # As a draft it may serve: what it has read is then read again.
+    assert judge(model(), model(architecture="qwen35")).usable
+
+
+@pytest.mark.parametrize(
+    ("architecture", "obstacle"), [("t5", Obstacle.ENCODER), ("llada", Obstacle.NOT_LEFT_TO_RIGHT)]
+)
+def test_what_does_not_write_word_after_word(judge: Judge, architecture: str, obstacle: Obstacle) -> None:
+    assert judge(model(architecture=architecture), model()).obstacle is obstacle
+    assert judge(model(), model(architecture=architecture)).obstacle is obstacle
+
+
+def test_headers_alone_are_enough_wherever_they_lie(tmp_path: Path) -> None:
+    """As a header that was fetched from far away: the rest of the file is not there."""
+    headers = []
+    for name, file in (("target.gguf", model()), ("draft.gguf", with_token(3, "x"))):
+        data = file.write(tmp_path / name).read_bytes()
+        whole = parse_header(
+            tmp_path / name, len(data), lambda offset, length, data=data: data[offset : offset + length]
+        )
+        (tmp_path / name).write_bytes(data[: whole.data_offset])
+        headers.append(whole)
+    found = on_headers(headers[0], headers[1])
+    assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
+    assert found.evidence["first"]["id"] == 3
+    assert on_headers(headers[0], headers[0]).usable
+    # On disk such files are incomplete.
+    assert compatibility(tmp_path / "target.gguf", tmp_path / "draft.gguf").obstacle is Obstacle.UNREADABLE
+
+
+def test_a_first_part_far_away_stands_for_all(tmp_path: Path) -> None:
+    first = model(entries={"split.count": 2, "split.no": 0}).write(tmp_path / "big-00001-of-00002.gguf")
+    whole = read_header(model().write(tmp_path / "whole.gguf"))
+    assert on_headers(read_header(first), whole).usable
+
+
+def test_a_folder_and_a_file_do_not_go_together(tmp_path: Path) -> None:
+    folder = mlx_folder(tmp_path / "mlx", {"a": 0, "b": 1})
+    file = model().write(tmp_path / "file.gguf")
+    for pair in ((folder, file), (file, folder)):
+        found = compatibility(*pair)
+        assert (found.kind, found.obstacle) == (VerdictKind.CANNOT, Obstacle.OTHER_FORMAT)
+        assert "MLX" in found.reason
+        assert "GGUF" in found.reason
+
+
+def test_folders_are_compared_by_the_same_rules(tmp_path: Path) -> None:
+    words = {f"w{index}": index for index in range(50)}
+    target = mlx_folder(tmp_path / "target", words)
+    for name, changed, config, kind, fits in (
+        ("same", words, {}, VerdictKind.SAME, True),
+        ("padded", words, {"vocab_size": 64}, VerdictKind.SAME_PADDED, True),
+        ("other", {**{w: i for w, i in words.items() if i != 7}, "x": 7}, {}, VerdictKind.DIFFERS, False),
+    ):
+        found = compatibility(target, mlx_folder(tmp_path / name, changed, config=config))
+        assert (found.kind, found.usable) == (kind, False)
+        assert found.obstacle is Obstacle.NO_ENGINE
+        assert found.evidence["vocabularies_fit"] is fits
+        assert "cannot be run here yet" in found.reason
+
+
+def test_a_folder_without_a_tokenizer_cannot(tmp_path: Path) -> None:
+    folder = mlx_folder(tmp_path / "bare", {"a": 0})
+    (folder / "tokenizer.json").unlink()
+    assert compatibility(folder, folder).obstacle is Obstacle.NO_VOCABULARY

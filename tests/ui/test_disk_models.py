@@ -10,6 +10,7 @@ from forespeak.errors import UserFacingError
 from forespeak.models.starter import starter_draft_path
 from forespeak.pairing.compatibility import Verdict, VerdictKind, refusal
 from forespeak.ui.disk_models import DiskModels, short_words
+from models.gguf_writer import ModelFile
 
 needs_starter = pytest.mark.skipif(starter_draft_path() is None, reason="the starter extra is not installed")
 
@@ -50,6 +51,13 @@ def test_what_is_no_model_is_refused_with_words(tmp_path: Path) -> None:
         DiskModels(tmp_path).name(text)
     with pytest.raises(UserFacingError, match=r"gone\.gguf"):
         DiskModels(tmp_path).name(tmp_path / "gone.gguf")
+
+
+def test_a_target_that_no_draft_can_serve_is_still_a_model(tmp_path: Path) -> None:
+    model = ModelFile(["a", "b"], architecture="mamba").write(tmp_path / "state.gguf")
+    models = DiskModels(tmp_path)
+    assert models.name(model) == "state · F32"
+    assert not models.fit(model, model).fits
 
 
 def test_the_refusal_says_the_same_as_the_engines_check(tmp_path: Path) -> None:

@@ -31,6 +31,11 @@ def is_padding(vocabulary: Vocabulary, token: int) -> bool:
     )
 
 
+def can_be_written(vocabulary: Vocabulary, token: int) -> bool:
+    """Whether a text of this model can hold the token at all: it has it, and not as padding."""
+    return 0 <= token < vocabulary.size and not is_padding(vocabulary, token)
+
+
 def shares_role(target: Vocabulary, draft: Vocabulary, token: int) -> bool:
     """Whether the token has the same function in both, such as the beginning of a text, under whatever name."""
     roles = []

@@ -11,7 +11,7 @@ from forespeak.models.gguf import GgufHeader
 from forespeak.models.sizes import size_words
 from forespeak.models.starter import STARTER_NAME, StarterStatus, check_starter, starter_draft_path
 from forespeak.models.vocabulary import cached_header
-from forespeak.pairing.compatibility import Verdict, VerdictKind, compatibility
+from forespeak.pairing.compatibility import Obstacle, Verdict, VerdictKind, compatibility
 from forespeak.ui.pair_controller import Fit, Starter
 
 STARTER_MODEL = "SmolLM2 135M Instruct"
@@ -47,7 +47,8 @@ class DiskModels:
         header = cached_header(path)
         # A model is always the same as itself, so what the verdict refuses here is the file.
         verdict = self._judge(path, path)
-        if not verdict.usable:
+        # Nothing can draft for a model whose cache cannot be rolled back, but it can be chatted with.
+        if not verdict.usable and verdict.obstacle is not Obstacle.NO_ROLLBACK:
             raise UserFacingError(
                 f"“{path.name}” cannot be used as a model.", verdict.reason, "Choose another GGUF file."
             )

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from forespeak.models.formats import ModelFormat
+from forespeak.models.gguf import read_header
+from forespeak.pairing.members import DIFFUSION, NO_ROLLBACK, member_at, member_of
+from forespeak.pairing.verdict import Obstacle
+from models.gguf_writer import ModelFile
+from models.mlx_writer import mlx_folder
+
+
+def test_a_file_and_its_header_are_the_same_member(tmp_path: Path) -> None:
+    path = ModelFile(["a", "b"]).write(tmp_path / "some.gguf")
+    for member in (member_at(path), member_of(read_header(path))):
+        assert (member.name, member.format, member.hindrance) == ("some.gguf", ModelFormat.GGUF, None)
+        assert member.read().tokens == (b"a", b"b")
+    assert member_at(path).fingerprint == member_of(read_header(path)).fingerprint is not None
+
+
+def test_a_changed_file_has_another_fingerprint(tmp_path: Path) -> None:
+    path = ModelFile(["a", "b"]).write(tmp_path / "some.gguf")
+    before = member_at(path).fingerprint
+    ModelFile(["a", "b", "c"]).write(path)
+    assert member_at(path).fingerprint != before
+    path.unlink()
+    hindrance = member_at(path).hindrance
+    assert hindrance is not None
+    assert hindrance.obstacle is Obstacle.UNREADABLE
+
+
+def test_a_folder_is_an_mlx_model(tmp_path: Path) -> None:
+    member = member_at(mlx_folder(tmp_path / "folder", {"a": 0, "b": 1}))
+    assert (member.name, member.format, member.header) == ("folder", ModelFormat.MLX, None)
+    assert member.read().tokens == (b"a", b"b")
+    assert not member.is_head
+
+
+def test_several_missing_parts_are_named_at_once(tmp_path: Path) -> None:
+    split = {"split.count": 5, "split.no": 0}
+    first = ModelFile(["a", "b"], entries=split).write(tmp_path / "big-00001-of-00005.gguf")
+    hindrance = member_at(first).hindrance
+    assert hindrance is not None
+    assert hindrance.reason == "“big-00001-of-00005.gguf” is incomplete. Parts 2 to 5 of 5 are missing."
+
+
+def architectures(library: ctypes.CDLL) -> Iterator[tuple[str, bool, bool]]:
+    """(name, cannot roll back, is a diffusion model) of every kind of model that llama.cpp knows."""
+    try:
+        name = library._Z13llm_arch_name8llm_arch
+        asked = [
+            getattr(library, symbol)
+            for symbol in (
+                "_Z21llm_arch_is_recurrentRK8llm_arch",
+                "_Z18llm_arch_is_hybridRK8llm_arch",
+                "_Z21llm_arch_is_diffusionRK8llm_arch",
+            )
+        ]
+    except AttributeError:
+        pytest.skip("this build of llama.cpp does not show what it knows of its kinds of models")
+    name.argtypes, name.restype = [ctypes.c_int], ctypes.c_char_p
+    for function in asked:
+        function.argtypes, function.restype = [ctypes.POINTER(ctypes.c_int)], ctypes.c_bool
+    number = 0
+    while (text := name(number)) != b"unknown":
+        recurrent, hybrid, diffusion = (function(ctypes.byref(ctypes.c_int(number))) for function in asked)
+        yield text.decode(), recurrent or hybrid, diffusion
+        number += 1
+
+
+def test_what_cannot_roll_back_is_what_the_engine_says() -> None:
+    llama_cpp = pytest.importorskip("llama_cpp")
+    known = list(architectures(llama_cpp.llama_cpp._lib))
+    assert len(known) > 50
+    assert {name for name, stuck, _ in known if stuck} == NO_ROLLBACK
+    assert {name for name, _, diffusion in known if diffusion} == DIFFUSION
