@@ -191,12 +191,16 @@ class HubClient:
             transport.close()
 
     def send(self, request: httpx2.Request) -> httpx2.Response:
-        """The last gate before the network."""
-        if self.settings.offline or forced_offline():
-            raise offline_error()
+        """The last gate before the network: the token goes no further than to the Hub's own server."""
         url = str(request.url)
         if origin(url) != origin(self.endpoint) or not may_carry_token(url):
             request.headers.pop("authorization", None)
+        return self.carry(request)
+
+    def carry(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request, within our limits of time."""
+        if self.settings.offline or forced_offline():
+            raise offline_error()
         limits = {
             "connect": CONNECT_SECONDS,
             "read": SILENCE_SECONDS,
@@ -208,7 +212,7 @@ class HubClient:
             **request.extensions,
             "timeout": limits | {name: limit for name, limit in given.items() if limit is not None},
         }
-        return self._transport(self._proxy(url)).handle_request(request)
+        return self._transport(self._proxy(str(request.url))).handle_request(request)
 
     def _proxy(self, url: str) -> str | None:
         if self.settings.proxy is not None:
@@ -248,12 +252,15 @@ def _install() -> None:
         import httpx2
         from huggingface_hub import constants, set_client_factory
 
+        others = HubClient(HubSettings())
+
         class Gate(httpx2.BaseTransport):
             def handle_request(self, request: httpx2.Request) -> httpx2.Response:
                 client = _CURRENT.get()
-                if client is None:
-                    raise RuntimeError(f"{request.url} was asked for outside of a HubClient.")
-                return client.send(request)
+                return others.carry(request) if client is None else client.send(request)
+
+            def close(self) -> None:
+                others.close()
 
         # Where something has imported it before us, the environment came too late.
         constants.HF_HUB_DISABLE_TELEMETRY = True

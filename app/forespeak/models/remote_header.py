@@ -1,0 +1,233 @@
+"""The header of a GGUF file on the Hub, vocabulary included, without the file: a few requests for parts of it.
+
+What was read stays in a folder of the cache, as the beginning of the file, so that the header's long arrays can be
+read from there at any time later.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forespeak.models.folders import create_folder
+from forespeak.models.gguf import GgufError, GgufHeader, parse_header
+from forespeak.models.gguf_walker import FIRST_PIECE
+from forespeak.models.hub_client import Cancelled, HubClient, Location
+from forespeak.models.hub_errors import Asked, HubError, HubProblem, nonsense
+from forespeak.models.hub_files import HubFile
+from forespeak.models.hub_settings import origin
+
+if TYPE_CHECKING:
+    import httpx2
+
+MOST_KEPT = 200
+"""Headers that stay in the cache: a header with its vocabulary has 2 to 16 MB."""
+_ABOUT = "about.json"
+_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+
+
+def _never() -> bool:
+    return False
+
+
+def read_remote_header(
+    client: HubClient,
+    repo: str,
+    revision: str,
+    file: HubFile,
+    cache: Path,
+    cancelled: Callable[[], bool] = _never,
+) -> GgufHeader | None:
+    """The header of a file at a commit; None if it was cancelled. Of a split model, take the first part.
+
+    `cache` is a folder for what was read; what is there already needs no network. `path` of the result lies in it and
+    holds the header alone, `size_bytes` is the whole file's. Raises HubError, GgufError for what is no model, and
+    UserFacingError where the cache cannot be written.
+    """
+    folder = (
+        cache / blake2b("\n".join((client.endpoint, repo, revision, file.path)).encode(), digest_size=16).hexdigest()
+    )
+    kept = folder / _safe_name(file.name)
+    header = _kept_header(kept)
+    if header is not None:
+        return header
+    remote = _RemoteFile(client, repo, revision, file, cancelled)
+    try:
+        header = parse_header(kept, remote.size, remote.fetch)
+    except Cancelled:
+        return None
+    finally:
+        remote.close()
+    _keep(kept, remote, header.data_offset)
+    _prune(cache, folder)
+    return header
+
+
+class _RemoteFile:
+    """The beginning of a file, which grows as it is asked for: by 1 MiB, 2 MiB, 4 MiB, and so on."""
+
+    def __init__(
+        self, client: HubClient, repo: str, revision: str, file: HubFile, cancelled: Callable[[], bool]
+    ) -> None:
+        self._client = client
+        self._file = file
+        self._repo, self._revision = repo, revision
+        self._cancelled = cancelled
+        self._asked: Asked = client.asked(repo, file.path)
+        self._piece = FIRST_PIECE
+        self._located: Location | None = None
+        self._whole: Iterator[bytes] | None = None
+        self._open = ExitStack()
+        self.size = file.size_bytes
+        self.data = bytearray()
+
+    def close(self) -> None:
+        """Hang up, if a server without Range is still sending."""
+        self._open.close()
+
+    def fetch(self, offset: int, length: int) -> bytes:
+        end = offset + length
+        while len(self.data) < min(end, self.size):
+            if self._cancelled():
+                raise Cancelled
+            before = len(self.data)
+            self._more(end)
+            if len(self.data) == before:
+                raise self._short()
+        return bytes(self.data[offset:end])
+
+    def _more(self, end: int) -> None:
+        """Fetch at least one byte more, up to `end` or a little beyond."""
+        if self._whole is not None:
+            self._take(self._whole, end)
+            return
+        start = len(self.data)
+        stop = min(self.size, max(end, start + self._piece))
+        self._piece *= 2
+        for fresh in (False, True):
+            if self._located is None or fresh:
+                self._located = self._client.locate(self._repo, self._revision, self._file.path)
+            elsewhere = origin(self._located.url) != origin(self._client.endpoint)
+            try:
+                self._range(self._located.url, start, stop, end)
+                return
+            except HubError as error:
+                # A signed address expires; a fresh one may do.
+                if not elsewhere or error.problem not in _REFUSED:
+                    raise
+                if fresh:
+                    raise self._refused() from error
+
+    def _range(self, url: str, start: int, stop: int, end: int) -> None:
+        headers = {"Range": f"bytes={start}-{stop - 1}", "Accept-Encoding": "identity"}
+        with ExitStack() as answer:
+            response = answer.enter_context(self._client.stream("GET", url, self._asked, headers=headers))
+            if response.headers.get("Content-Encoding", "identity").lower() not in {"", "identity"}:
+                raise nonsense(self._asked, "It sends the file packed, although it was asked not to.")
+            if response.status_code == 206:
+                self._check_range(response, start)
+                self._take(response.iter_bytes(), stop)
+                return
+            # A server that knows no ranges sends everything from the start: read on as needed, then hang up.
+            self.data.clear()
+            self._open = answer.pop_all()
+            self._whole = response.iter_bytes()
+            self._take(self._whole, end)
+
+    def _check_range(self, response: httpx2.Response, start: int) -> None:
+        match = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
+        if match is None or int(match[1]) != start:
+            raise nonsense(self._asked, "It sends another part of the file than it was asked for.")
+        if match[3] not in {"*", str(self.size)}:
+            raise self._short()
+
+    def _take(self, pieces: Iterator[bytes], end: int) -> None:
+        """Read on until the data reach to `end`; a file sent as a whole may then reach a little beyond."""
+        with self._client.library(self._asked):
+            for piece in pieces:
+                if self._cancelled():
+                    raise Cancelled
+                self.data += piece
+                if len(self.data) >= end:
+                    return
+
+    def _short(self) -> HubError:
+        return HubError(
+            HubProblem.NONSENSE,
+            f"The Hub's copy of “{self._file.name}” is not as long as the Hub says.",
+            "It was replaced in the meantime, or it is damaged.",
+            "Open the repo anew.",
+            page=self._asked.page,
+        )
+
+    def _refused(self) -> HubError:
+        return HubError(
+            HubProblem.FORBIDDEN,
+            "The server that stores the Hub's files refuses this one.",
+            "It did so also when the Hub was asked anew where the file lies.",
+            "Try again later.",
+            page=self._asked.page,
+        )
+
+
+_REFUSED = frozenset(
+    {HubProblem.FORBIDDEN, HubProblem.NO_SUCH_REPO, HubProblem.PRIVATE_OR_MISSING, HubProblem.NONSENSE}
+    | {HubProblem.TOKEN_WRONG, HubProblem.TOKEN_EXPIRED}
+)
+
+
+def _kept_header(kept: Path) -> GgufHeader | None:
+    """The header of an earlier time, if it is all there."""
+    try:
+        about = json.loads((kept.parent / _ABOUT).read_text(encoding="utf-8"))
+        size = about["size"]
+        data = kept.read_bytes()
+        header = parse_header(kept, size, lambda offset, length: data[offset : offset + length])
+    except (OSError, ValueError, TypeError, KeyError, GgufError):
+        return None
+    (kept.parent / _ABOUT).touch()
+    return header
+
+
+def _keep(kept: Path, remote: _RemoteFile, length: int) -> None:
+    create_folder(kept.parent, "temporary files")
+    try:
+        for path, content in (
+            (kept, bytes(remote.data[:length])),
+            (kept.parent / _ABOUT, json.dumps({"size": remote.size}).encode()),
+        ):
+            part = path.with_name(path.name + ".part")
+            part.write_bytes(content)
+            part.replace(path)
+    except OSError as error:
+        raise HubError(
+            HubProblem.BAD_SETTING,
+            "What was read of the model could not be kept.",
+            f"{kept.parent}: {error.strerror or error}.",
+            "Make room on that disk.",
+        ) from error
+
+
+def _prune(cache: Path, newest: Path) -> None:
+    """Forget the headers that were not asked for for the longest time."""
+    folders: list[tuple[float, Path]] = []
+    for about in cache.glob(f"*/{_ABOUT}"):
+        try:
+            folders.append((about.stat().st_mtime, about.parent))
+        except OSError:
+            continue
+    for _, folder in sorted(folders, reverse=True)[MOST_KEPT:]:
+        if folder != newest:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _safe_name(name: str) -> str:
+    """A name for a file of ours that still tells which model it is of. It lies in a folder of its own."""
+    plain = re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)[-100:].strip(".")
+    return f"header-{plain}"
