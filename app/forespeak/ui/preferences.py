@@ -39,6 +39,8 @@ class Preferences:
     `draft_length` None: as many tokens as pay. `random_seed`: every reply gets a new seed and `sampling.seed` is not
     used. `max_tokens` None: until the context is full.
     `context_length` None and `threads` None: chosen by the engine.
+    `models_folder` None: where it is by itself; `model_folders` are read-only ones that were added. `import_way` None:
+    it is asked each time.
     """
 
     appearance: Appearance = Appearance.SYSTEM
@@ -63,6 +65,10 @@ class Preferences:
     panel_open: bool = True
     window_size: tuple[int, int] = (1280, 820)
     last_chat: int | None = None
+    page: str = "chat"
+    models_folder: Path | None = None
+    model_folders: tuple[Path, ...] = ()
+    import_way: str | None = None
 
     @property
     def drafting(self) -> tuple[Source, ...]:
@@ -173,6 +179,18 @@ def _paths(value: object) -> tuple[Path, ...]:
     return tuple(_path(item) for item in value[:RECENT_MODELS])
 
 
+def _folders(value: object) -> tuple[Path, ...]:
+    if not isinstance(value, list):
+        raise TypeError
+    return tuple(dict.fromkeys(_path(item) for item in value))
+
+
+def _import_way(value: object) -> str:
+    if value not in {"copy", "move", "link"}:
+        raise ValueError
+    return str(value)
+
+
 def _sources(value: object) -> tuple[Source, ...]:
     """Those that are known: a newer version may have others."""
     if not isinstance(value, list):
@@ -239,4 +257,8 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "panel_open": _flag,
     "window_size": _size,
     "last_chat": _optional(_whole(1)),
+    "page": _text,
+    "models_folder": _optional(_path),
+    "model_folders": _folders,
+    "import_way": _optional(_import_way),
 }
