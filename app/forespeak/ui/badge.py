@@ -35,7 +35,7 @@ def badge_colours(theme: Theme, tone: BadgeTone) -> tuple[str, str]:
 
 
 def badge_size(words: str) -> QSize:
-    return QSize(QFontMetrics(ui_font(CAPTION_PIXELS)).horizontalAdvance(words) + 2 * _SIDES, _HEIGHT)
+    return QSize(QFontMetrics(ui_font(CAPTION_PIXELS)).horizontalAdvance(words) + 2 * _SIDES + 2, _HEIGHT)
 
 
 def paint_badge(painter: QPainter, area: QRect, words: str, tone: BadgeTone, theme: Theme) -> None:
@@ -52,7 +52,7 @@ def paint_badge(painter: QPainter, area: QRect, words: str, tone: BadgeTone, the
     font = ui_font(CAPTION_PIXELS)
     painter.setFont(font)
     painter.setPen(QColor(text))
-    room = width - 2 * _SIDES
+    room = width - 2 * _SIDES + 2
     cut = QFontMetrics(font).elidedText(words, Qt.TextElideMode.ElideRight, max(0, room))
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, cut)
     painter.restore()

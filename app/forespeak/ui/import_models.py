@@ -1,0 +1,136 @@
+"""Bringing model files into the models folder: the button, the question how, and what may be dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData, Signal
+from PySide6.QtGui import QActionGroup
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QCheckBox,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from forespeak.ui.form import caption
+from forespeak.ui.library_controller import ImportWay
+
+
+def dropped_models(data: QMimeData) -> tuple[Path, ...]:
+    """The local GGUF files and folders of a drag; what is neither is not taken."""
+    paths = [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
+    return tuple(path for path in paths if path.suffix.lower() == ".gguf" or path.is_dir())
+
+
+class ImportDialog(QDialog):
+    """Asks how files are to come into the models folder, and whether to ask again."""
+
+    def __init__(self, paths: Sequence[Path], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("importDialog")
+        self.setWindowTitle(self.tr("Import models"))
+        name = f"“{paths[0].name}”" if len(paths) == 1 else self.tr("{count} files").format(count=len(paths))
+        title = QLabel(self.tr("How shall {name} come into the models folder?").format(name=name))
+        title.setObjectName("dialogTitle")
+        title.setWordWrap(True)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(24, 20, 24, 16)
+        layout.setSpacing(8)
+        layout.addWidget(title)
+        self._ways = QButtonGroup(self)
+        self.choices: dict[ImportWay, QRadioButton] = {}
+        for number, (way, words, why) in enumerate(
+            (
+                (ImportWay.COPY, self.tr("Copy"), self.tr("The original stays where it is. Takes its size once more.")),
+                (ImportWay.MOVE, self.tr("Move"), self.tr("The original is gone afterwards. Takes no more room.")),
+                (
+                    ImportWay.LINK,
+                    self.tr("Link"),
+                    self.tr("Takes no room. Where it is a reference, the model is gone when the original goes."),
+                ),
+            )
+        ):
+            choice = QRadioButton(words)
+            choice.setAccessibleDescription(why)
+            self._ways.addButton(choice, number)
+            self.choices[way] = choice
+            layout.addWidget(choice)
+            note = caption(why)
+            note.setIndent(26)
+            layout.addWidget(note)
+        self.choices[ImportWay.COPY].setChecked(True)
+        self.remember = QCheckBox(self.tr("Do the same from now on, without asking"))
+        layout.addSpacing(6)
+        layout.addWidget(self.remember)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.ok = buttons.addButton(self.tr("Import"), QDialogButtonBox.ButtonRole.AcceptRole)
+        self.ok.setProperty("primary", True)
+        self.ok.setDefault(True)
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        layout.addSpacing(6)
+        layout.addWidget(buttons)
+        self.setMinimumWidth(440)
+
+    @property
+    def way(self) -> ImportWay:
+        return next(way for way, button in self.choices.items() if button.isChecked())
+
+
+class ImportButton(QPushButton):
+    """A menu: files, a folder, and how they come in. `way` None: it is asked each time."""
+
+    chosen = Signal(object)
+    """tuple of Paths"""
+    wayChanged = Signal(object)
+    """ImportWay or None"""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setText(self.tr("Import"))
+        self.setObjectName("importButton")
+        menu = QMenu(self)
+        self.files_action = menu.addAction(self.tr("GGUF files…"))
+        self.folder_action = menu.addAction(self.tr("A folder…"))
+        self.files_action.triggered.connect(self._browse_files)
+        self.folder_action.triggered.connect(self._browse_folder)
+        menu.addSeparator()
+        group = QActionGroup(self)
+        self.way_actions = {}
+        for way, words in (
+            (None, self.tr("Ask how each time")),
+            (ImportWay.COPY, self.tr("Always copy")),
+            (ImportWay.MOVE, self.tr("Always move")),
+            (ImportWay.LINK, self.tr("Always link")),
+        ):
+            action = menu.addAction(words)
+            action.setCheckable(True)
+            action.setData(way)
+            group.addAction(action)
+            self.way_actions[way] = action
+        group.triggered.connect(lambda action: self.wayChanged.emit(action.data()))
+        self.setMenu(menu)
+        self.set_way(None)
+
+    def set_way(self, way: ImportWay | None) -> None:
+        self.way_actions[way].setChecked(True)
+
+    def _browse_files(self) -> None:
+        words = self.tr("Models (*.gguf);;All files (*)")
+        names, _ = QFileDialog.getOpenFileNames(self.window(), self.tr("Import models"), str(Path.home()), words)
+        if names:
+            self.chosen.emit(tuple(Path(name) for name in names))
+
+    def _browse_folder(self) -> None:
+        name = QFileDialog.getExistingDirectory(self.window(), self.tr("Import a folder of models"), str(Path.home()))
+        if name:
+            self.chosen.emit((Path(name),))

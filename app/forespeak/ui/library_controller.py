@@ -1,0 +1,443 @@
+"""The library behind the Models page: reads it off the UI thread, watches it, and does one long task at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from forespeak.errors import UserFacingError
+from forespeak.models.library import LibraryItem
+from forespeak.models.roots import Root, RootKind
+from forespeak.models.starter import starter_target_path
+from forespeak.ui.background import Worker
+from forespeak.ui.library_model import FitWords
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+Cancelled = Callable[[], bool]
+SHOW_EVERY_MS = 100
+CLOSE_SECONDS = 1.0
+
+
+class ImportWay(Enum):
+    """How a file comes into the models folder. The value is what preferences keep."""
+
+    COPY = "copy"
+    MOVE = "move"
+    LINK = "link"
+
+
+class RemovedModel(Protocol):
+    """A model that was taken out of the library, until it is decided."""
+
+    def undo(self) -> None:
+        """Put it back. Raises UserFacingError."""
+        ...
+
+    def finish(self) -> None:
+        """Delete it for good. Raises UserFacingError."""
+        ...
+
+
+class ModelLibrary(Protocol):
+    """What is asked of the library. All of it reads or writes the disk, and raises UserFacingError."""
+
+    def roots(self) -> tuple[Root, ...]:
+        """The models folder first."""
+        ...
+
+    def scan(self, progress: Progress, cancelled: Cancelled) -> tuple[LibraryItem, ...]: ...
+
+    def import_models(
+        self, paths: Sequence[Path], way: ImportWay, progress: Progress, cancelled: Cancelled
+    ) -> Sequence[Path]:
+        """Returns where the imported models lie now. When cancelled, what was begun is undone."""
+        ...
+
+    def remove(self, item: LibraryItem) -> RemovedModel: ...
+
+    def move_to(self, folder: Path, progress: Progress, cancelled: Cancelled) -> bool:
+        """Move the models folder with all that is in it; False if it was cancelled and stays where it was."""
+        ...
+
+    def verify(self, item: LibraryItem, progress: Progress, cancelled: Cancelled) -> str:
+        """Reads all of a model's files. Returns in words what was found to be right."""
+        ...
+
+    def set_added(self, folders: Sequence[Path]) -> None:
+        """The read-only folders that the user added, from the next scan on."""
+        ...
+
+    def free_bytes(self) -> int:
+        """What the disk of the models folder has left."""
+        ...
+
+    def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed`, on any thread, after files came or went. Returns what ends the watching."""
+        ...
+
+
+class TaskKind(Enum):
+    IMPORT = "import"
+    MOVE = "move"
+    VERIFY = "verify"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is being done, and how far it is, in bytes. `total` 0: not known yet."""
+
+    kind: TaskKind
+    name: str
+    done: int = 0
+    total: int = 0
+    cancelling: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryState:
+    """`read`: whether a scan has ended. `scan` is (done, of how many) while one runs."""
+
+    items: tuple[LibraryItem, ...] = ()
+    fits: Mapping[Path, FitWords] = field(default_factory=dict)
+    roots: tuple[Root, ...] = ()
+    free_bytes: int | None = None
+    read: bool = False
+    scan: tuple[int, int] | None = None
+
+    @property
+    def own_bytes(self) -> int:
+        """What lies in the models folder."""
+        return sum(item.size_bytes for item in self.items if not item.root.read_only)
+
+    @property
+    def own_count(self) -> int:
+        return sum(not item.root.read_only for item in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    items: tuple[LibraryItem, ...]
+    fits: Mapping[Path, FitWords]
+    roots: tuple[Root, ...]
+    free_bytes: int | None
+
+
+class LibraryController(QObject):
+    """`fit_of` and `suits` (target, draft) are asked off the UI thread."""
+
+    changed = Signal()
+    """Of `state`"""
+    scanProgressed = Signal()
+    taskChanged = Signal()
+    noticed = Signal(str)
+    """Something went well, in a sentence"""
+    removalsChanged = Signal()
+    imported = Signal(object)
+    """Paths of the models that came"""
+    problemFound = Signal(object)
+    """UserFacingError"""
+    folderMoved = Signal(object)
+    """Path of the models folder now"""
+    _watched = Signal()
+
+    def __init__(
+        self,
+        library: ModelLibrary,
+        fit_of: Callable[[LibraryItem], FitWords | None] = lambda _: None,
+        suits: Callable[[Path, Path], bool] = lambda _, __: True,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._library = library
+        self._fit_of = fit_of
+        self._suits = suits
+        self.state = LibraryState()
+        self.task: Task | None = None
+        self.removals: list[tuple[str, RemovedModel]] = []
+        """Newest last: what can still be taken back, by name."""
+        self._scanner = Worker("library-scan", self)
+        self._doer = Worker("library-task", self)
+        self._stop_scan = threading.Event()
+        self._stop_task = threading.Event()
+        self._scanning = False
+        self._again = False
+        self._counts = (0, 0)
+        self._bytes = (0, 0)
+        self._unwatch: Callable[[], None] | None = None
+        self._closed = False
+        self._verdicts: dict[tuple[str, str], bool] = {}
+        # Threads only leave figures behind; the window looks at them now and then.
+        self._look = QTimer(self)
+        self._look.setInterval(SHOW_EVERY_MS)
+        self._look.timeout.connect(self._show_progress)
+        self._watched.connect(self.rescan)
+
+    # -- reading
+
+    def start(self) -> None:
+        self.rescan()
+        self._scanner.run(lambda: self._library.watch(self._watched.emit), self._watching, self._fail)
+
+    @Slot()
+    def rescan(self) -> None:
+        """Read the library; once more afterwards if it is being read already."""
+        if self._scanning:
+            self._again = True
+            return
+        self._scanning, self._again = True, False
+        self._counts = (0, 0)
+        self.state = replace(self.state, scan=(0, 0))
+        self._look.start()
+        self._scanner.run(self._scan, self._scanned, self._scan_failed)
+        self.scanProgressed.emit()
+
+    def set_added(self, folders: Sequence[Path]) -> None:
+        self._library.set_added(folders)
+        self._restart_scan()
+
+    def partners_of(self, target: LibraryItem, found: Callable[[frozenset[Path]], None]) -> None:
+        """Which models can draft for `target`: those with its vocabulary that are not larger."""
+        items = self.state.items
+
+        def look() -> frozenset[Path]:
+            return frozenset(item.path for item in items if item.path != target.path and self._can_draft(target, item))
+
+        self._doer.run(look, found, self._fail)
+
+    # -- tasks
+
+    def import_models(self, paths: Sequence[Path], way: ImportWay) -> None:
+        name = paths[0].name if len(paths) == 1 else self.tr("{count} files").format(count=len(paths))
+
+        def done(arrived: Sequence[Path]) -> None:
+            if arrived:
+                words = (
+                    self.tr("Imported “{name}”.").format(name=arrived[0].stem)
+                    if len(arrived) == 1
+                    else self.tr("Imported {count} models.").format(count=len(arrived))
+                )
+                self.noticed.emit(words)
+                self.imported.emit(tuple(arrived))
+
+        self._begin(
+            Task(TaskKind.IMPORT, name),
+            lambda progress, cancelled: self._library.import_models(paths, way, progress, cancelled),
+            done,
+        )
+
+    def move_to(self, folder: Path) -> None:
+        def done(moved: bool) -> None:
+            if moved:
+                self.noticed.emit(self.tr("The models are in {folder} now.").format(folder=folder))
+                self.folderMoved.emit(folder)
+
+        self._begin(
+            Task(TaskKind.MOVE, str(folder)),
+            lambda progress, cancelled: self._library.move_to(folder, progress, cancelled),
+            done,
+        )
+
+    def verify(self, item: LibraryItem) -> None:
+        self._begin(
+            Task(TaskKind.VERIFY, item.name),
+            lambda progress, cancelled: self._library.verify(item, progress, cancelled),
+            lambda words: self.noticed.emit(words) if words else None,
+            rescan=False,
+        )
+
+    def remove(self, item: LibraryItem) -> None:
+        """Take it out of the library; `undo` brings it back until the window closes."""
+
+        def removed(removal: RemovedModel) -> None:
+            self.removals.append((item.name, removal))
+            # At once: the next scan says the same a little later.
+            kept = tuple(other for other in self.state.items if other.path != item.path)
+            self.state = replace(self.state, items=kept)
+            self.changed.emit()
+            self.removalsChanged.emit()
+            self._restart_scan()
+
+        self._doer.run(lambda: self._library.remove(item), removed, self._fail)
+
+    def undo(self) -> None:
+        """Bring back what was removed last."""
+        if not self.removals:
+            return
+        name, removal = self.removals.pop()
+        self.removalsChanged.emit()
+
+        def undone(_: None) -> None:
+            self.noticed.emit(self.tr("“{name}” is back.").format(name=name))
+            self._restart_scan()
+
+        self._doer.run(removal.undo, undone, self._fail)
+
+    @Slot()
+    def cancel(self) -> None:
+        if self.task is not None:
+            self._stop_task.set()
+            self.task = replace(self.task, cancelling=True)
+            self.taskChanged.emit()
+
+    def close(self) -> None:
+        """End what runs. Removed models are deleted now, after which nothing can bring them back."""
+        if self._closed:
+            return
+        self._closed = True
+        self._look.stop()
+        self._stop_scan.set()
+        self._stop_task.set()
+        if self._unwatch is not None:
+            self._unwatch()
+        deadline = time.monotonic() + CLOSE_SECONDS
+        self._scanner.close(CLOSE_SECONDS)
+        removals, self.removals = self.removals, []
+        for _, removal in removals:
+            self._doer.run(_finish(removal))
+        self._doer.close(max(0.2, deadline - time.monotonic()))
+
+    # -- inside
+
+    def _begin(
+        self,
+        task: Task,
+        job: Callable[[Progress, Cancelled], T],
+        done: Callable[[T], None],
+        rescan: bool = True,
+    ) -> None:
+        if self.task is not None:
+            self.problemFound.emit(
+                UserFacingError(
+                    self.tr("Something else is still being done."),
+                    self.tr("The models folder is changed by one thing at a time."),
+                    self.tr("Wait until it is done, or cancel it."),
+                )
+            )
+            return
+        self.task = task
+        self._bytes = (0, 0)
+        self._stop_task = stop = threading.Event()
+
+        def progress(count: int, total: int) -> None:
+            self._bytes = (count, total)
+
+        def ended() -> None:
+            self.task = None
+            self.taskChanged.emit()
+            if rescan:
+                self._restart_scan()
+
+        def succeeded(result: T) -> None:
+            ended()
+            if not stop.is_set():
+                done(result)
+
+        def failed(error: Exception) -> None:
+            ended()
+            self._fail(error)
+
+        self._look.start()
+        self._doer.run(lambda: job(progress, stop.is_set), succeeded, failed)
+        self.taskChanged.emit()
+
+    def _scan(self) -> _Scanned:
+        def progress(done: int, total: int) -> None:
+            self._counts = (done, total)
+
+        items = self._library.scan(progress, self._stop_scan.is_set)
+        fits = {item.path: fit for item in items if item.usable and (fit := self._fit_of(item)) is not None}
+        try:
+            free: int | None = self._library.free_bytes()
+        except OSError:
+            free = None
+        return _Scanned(items, fits, self._library.roots(), free)
+
+    def _scanned(self, found: _Scanned) -> None:
+        self._scanning = False
+        if not self._stop_scan.is_set():
+            self.state = LibraryState(found.items, found.fits, found.roots, found.free_bytes, read=True)
+            self.changed.emit()
+        self._scan_ended()
+
+    def _scan_failed(self, error: Exception) -> None:
+        self._scanning = False
+        self.state = replace(self.state, scan=None, read=True)
+        self.changed.emit()
+        self._fail(error)
+        self._scan_ended()
+
+    def _scan_ended(self) -> None:
+        self._stop_scan.clear()
+        if self._again:
+            self.rescan()
+        else:
+            self.scanProgressed.emit()
+
+    def _restart_scan(self) -> None:
+        """What is being read may be out of date already."""
+        if self._scanning:
+            self._stop_scan.set()
+        self.rescan()
+
+    @Slot()
+    def _show_progress(self) -> None:
+        if self._scanning:
+            if self.state.scan != self._counts:
+                self.state = replace(self.state, scan=self._counts)
+                self.scanProgressed.emit()
+        elif self.task is None:
+            self._look.stop()
+        if self.task is not None and (self.task.done, self.task.total) != self._bytes:
+            done, total = self._bytes
+            self.task = replace(self.task, done=done, total=total)
+            self.taskChanged.emit()
+
+    def _watching(self, unwatch: Callable[[], None]) -> None:
+        if self._closed:
+            unwatch()
+        else:
+            self._unwatch = unwatch
+
+    def _can_draft(self, target: LibraryItem, item: LibraryItem) -> bool:
+        if not item.usable or item.size_bytes > target.size_bytes:
+            return False
+        one, other = target.vocabulary_fingerprint, item.vocabulary_fingerprint
+        if one is not None and one == other:
+            return True
+        # One look for each two vocabularies; files of the same one are judged alike.
+        key = (one or str(target.path), other or str(item.path))
+        if key not in self._verdicts:
+            try:
+                self._verdicts[key] = self._suits(target.path, item.path)
+            except UserFacingError:
+                return False
+        return self._verdicts[key]
+
+    def _fail(self, error: Exception) -> None:
+        if not isinstance(error, UserFacingError):
+            raise error
+        self.problemFound.emit(error)
+
+
+def _finish(removal: RemovedModel) -> Callable[[], None]:
+    def finish() -> None:
+        try:
+            removal.finish()
+        except UserFacingError:
+            # The window is gone; what is left in the folder is cleared away at another start.
+            pass
+
+    return finish
+
+
+def starter_only(items: Iterable[LibraryItem]) -> bool:
+    """Whether there is nothing but what came with the program."""
+    return all(item.root.kind is RootKind.STARTER or item.path == starter_target_path(item.root.path) for item in items)

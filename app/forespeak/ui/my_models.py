@@ -1,0 +1,643 @@
+"""The tab with the models on this computer: table, details, import, and what is being done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QAction,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QGuiApplication,
+    QKeySequence,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QMessageBox,
+    QProgressBar,
+    QPushButton,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from forespeak.models.formats import ModelFormat
+from forespeak.models.library import LibraryItem
+from forespeak.models.sizes import size_words
+from forespeak.ui.background import Worker
+from forespeak.ui.file_manager import folder_command, reveal
+from forespeak.ui.import_models import ImportButton, ImportDialog, dropped_models
+from forespeak.ui.library_controller import ImportWay, LibraryController, Task, TaskKind, starter_only
+from forespeak.ui.library_model import LibraryFilter, LibraryModel
+from forespeak.ui.library_table import LibraryTable
+from forespeak.ui.model_details import ModelDetails
+from forespeak.ui.models_folder import FolderBar, FoldersDialog
+from forespeak.ui.notices import Toast
+from forespeak.ui.theme import Theme
+
+BESIDE_FROM = 900
+"""The width from which the details stand beside the table; below that, under it."""
+DETAILS_WIDTH = 312
+DETAILS_HEIGHT = 260
+FILTERS_FROM = 620
+"""The width from which all of the filters are shown in one row."""
+
+
+class TaskBar(QFrame):
+    """What is being done, how far it is, and a way to stop it."""
+
+    cancelRequested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("card", True)
+        self.words = QLabel()
+        self.words.setWordWrap(True)
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.cancel = QPushButton(self.tr("Cancel"))
+        self.cancel.clicked.connect(self.cancelRequested)
+        column = QVBoxLayout()
+        column.setSpacing(6)
+        column.addWidget(self.words)
+        column.addWidget(self.bar)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 10, 10, 10)
+        row.setSpacing(12)
+        row.addLayout(column, 1)
+        row.addWidget(self.cancel)
+        self.hide()
+
+    def show_task(self, task: Task | None) -> None:
+        self.setVisible(task is not None)
+        if task is None:
+            return
+        doing = {
+            TaskKind.IMPORT: self.tr("Importing {name}"),
+            TaskKind.MOVE: self.tr("Moving the models to {name}"),
+            TaskKind.VERIFY: self.tr("Checking {name}"),
+        }[task.kind].format(name=task.name)
+        if task.cancelling:
+            doing = self.tr("Stopping")
+        elif task.total:
+            doing = self.tr("{doing}: {done} of {total}").format(
+                doing=doing, done=size_words(task.done), total=size_words(task.total)
+            )
+        self.words.setText(doing)
+        self.bar.setRange(0, 1000 if task.total else 0)
+        if task.total:
+            self.bar.setValue(round(1000 * task.done / task.total))
+        self.bar.setAccessibleName(doing)
+        self.cancel.setEnabled(not task.cancelling)
+
+
+class PageToast(Toast):
+    """Also says what just happened where there is nothing to take back."""
+
+    def offer(self, words: str, action: str, undo: Callable[[], None]) -> None:
+        self.button.show()
+        super().offer(words, action, undo)
+
+    def tell(self, words: str) -> None:
+        self.button.hide()
+        super().offer(words, "", lambda: None)
+
+
+class MyModels(QWidget):
+    """`good_pairs` stands in for the table while there is nothing but the starter, and can be asked for later."""
+
+    targetRequested = Signal(object)
+    draftRequested = Signal(object)
+    chatRequested = Signal(object)
+    """Path of the model"""
+    importWayChanged = Signal(object)
+    """ImportWay, or None to be asked"""
+    addedFoldersChanged = Signal(object)
+    undoChanged = Signal()
+
+    def __init__(
+        self,
+        controller: LibraryController,
+        good_pairs: QWidget,
+        worker: Worker,
+        added_folders: Callable[[], Sequence[Path]] = tuple,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._controller = controller
+        self._worker = worker
+        self._added_folders = added_folders
+        self._way: ImportWay | None = None
+        self._uses: Mapping[Path, str] = {}
+        self._asked_for_table = False
+        self._partner: Path | None = None
+        self._wanted: Path | None = None
+        self.model = LibraryModel(self)
+        self.table = LibraryTable(self.model)
+        self.table.setAccessibleName(self.tr("My models"))
+        self._make_actions()
+        self.details = ModelDetails(
+            [self.chat, self.as_target, self.as_draft, self.show_file, self.copy_path, self.verify, self.remove]
+        )
+        self.good_pairs = good_pairs
+        self._lay_out()
+        self.toast = PageToast(self)
+        self.setAcceptDrops(True)
+        self._connect()
+        self._show_state()
+        self._show_item(None)
+
+    # -- parts
+
+    def _make_actions(self) -> None:
+        def action(words: str, run: Callable[[], object], key: str = "") -> QAction:
+            made = QAction(words, self)
+            made.triggered.connect(lambda _=False: run())
+            if key:
+                made.setShortcut(QKeySequence(key))
+                made.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+                # The keys belong to the table: in the search field they mean what they always do.
+                self.table.addAction(made)
+            return made
+
+        self.chat = action(self.tr("Chat with it"), lambda: self._ask(self.chatRequested))
+        self.as_target = action(self.tr("Use as target"), lambda: self._ask(self.targetRequested), "Ctrl+T")
+        self.as_draft = action(self.tr("Use as draft"), lambda: self._ask(self.draftRequested), "Ctrl+D")
+        self.show_file = action(self.tr("Show in folder"), self._reveal, "Ctrl+Shift+O")
+        self.copy_path = action(self.tr("Copy path"), self._copy_path, "Ctrl+C")
+        self.verify = action(self.tr("Check files"), self._verify)
+        self.verify.setToolTip(self.tr("Read all of it and compare it with what its publisher has"))
+        self.remove = action(self.tr("Remove…"), self._remove)
+
+    def _lay_out(self) -> None:
+        self.search = QLineEdit()
+        self.search.setPlaceholderText(self.tr("Search my models"))
+        self.search.setAccessibleName(self.tr("Search my models"))
+        self.search.setClearButtonEnabled(True)
+        self.search.setMinimumWidth(120)
+        self.format_box = QComboBox()
+        self.format_box.setAccessibleName(self.tr("Format"))
+        self.format_box.addItem(self.tr("All formats"), None)
+        for kind in ModelFormat:
+            self.format_box.addItem(kind.value, kind)
+        self.partner_box = QComboBox()
+        self.partner_box.setAccessibleName(self.tr("Drafts for a target"))
+        self.partner_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.partner_box.setMinimumContentsLength(16)
+        self.pairs_button = QPushButton(self.tr("Good pairs"))
+        self.pairs_button.setCheckable(True)
+        self.pairs_button.setToolTip(self.tr("Well-known pairs of target and draft, by the memory they need"))
+        self.refresh_button = QPushButton(self.tr("Refresh"))
+        self.refresh_button.setToolTip(self.tr("Look at the folders again"))
+        self.refresh_button.setShortcut(QKeySequence("F5"))
+        self.import_button = ImportButton()
+        self._filters = QHBoxLayout()
+        self._filters.setSpacing(8)
+        self._filters.addWidget(self.format_box)
+        self._filters.addWidget(self.partner_box, 1)
+        self._head = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._head.setSpacing(8)
+        self._head.addWidget(self.search, 1)
+        self._head.addLayout(self._filters, 1)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        for button in (self.pairs_button, self.refresh_button, self.import_button):
+            buttons.addWidget(button)
+        self._head.addLayout(buttons)
+
+        self.scan_words = QLabel()
+        self.scan_words.setProperty("caption", True)
+        self.nothing = QLabel()
+        self.nothing.setObjectName("quietNote")
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.nothing.setWordWrap(True)
+        self._rows = QStackedWidget()
+        self._rows.addWidget(self.table)
+        self._rows.addWidget(self.nothing)
+        library = QWidget()
+        self._body = QBoxLayout(QBoxLayout.Direction.LeftToRight, library)
+        self._body.setContentsMargins(0, 0, 0, 0)
+        self._body.setSpacing(14)
+        self._body.addWidget(self._rows, 1)
+        self._body.addWidget(self.details)
+        self._library = library
+        self.stack = QStackedWidget()
+        self.stack.addWidget(library)
+        self.stack.addWidget(self.good_pairs)
+        self.task_bar = TaskBar()
+        self.folder_bar = FolderBar()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 14, 0, 0)
+        layout.setSpacing(10)
+        layout.addLayout(self._head)
+        layout.addWidget(self.scan_words)
+        layout.addWidget(self.stack, 1)
+        layout.addWidget(self.task_bar)
+        layout.addWidget(self.folder_bar)
+
+    def _connect(self) -> None:
+        controller = self._controller
+        controller.changed.connect(self._show_state)
+        controller.scanProgressed.connect(self._show_scan)
+        controller.taskChanged.connect(self._show_task)
+        controller.noticed.connect(self._notice)
+        controller.imported.connect(self._imported)
+        controller.removalsChanged.connect(self._removals_changed)
+        self.search.textChanged.connect(self._filter)
+        self.search.returnPressed.connect(self.table.setFocus)
+        self.format_box.currentIndexChanged.connect(self._filter)
+        self.partner_box.currentIndexChanged.connect(self._partner_chosen)
+        self.pairs_button.toggled.connect(self._pairs_toggled)
+        self.refresh_button.clicked.connect(controller.rescan)
+        self.import_button.chosen.connect(self.import_paths)
+        self.import_button.wayChanged.connect(self._way_chosen)
+        self.table.chosen.connect(self._show_item)
+        self.table.opened.connect(self._opened)
+        self.table.removeRequested.connect(self.remove.trigger)
+        self.table.menuRequested.connect(self._open_menu)
+        self.task_bar.cancelRequested.connect(controller.cancel)
+        self.folder_bar.openRequested.connect(self._open_folder)
+        self.folder_bar.moveRequested.connect(controller.move_to)
+        self.folder_bar.othersRequested.connect(self.open_folders)
+
+    # -- what it is told
+
+    def set_theme(self, theme: Theme) -> None:
+        self.table.set_theme(theme)
+        self.details.set_theme(theme)
+
+    def set_import_way(self, way: ImportWay | None) -> None:
+        self._way = way
+        self.import_button.set_way(way)
+
+    def set_uses(self, target: Path | None, draft: Path | None) -> None:
+        """Which models are in use now."""
+        uses: dict[Path, str] = {}
+        if draft is not None:
+            uses[draft] = self.tr("Draft now")
+        if target is not None:
+            uses[target] = self.tr("Target now") if target != draft else self.tr("Target and draft now")
+        self._uses = uses
+        self.model.set_uses(uses)
+
+    def take_focus(self) -> None:
+        if self.stack.currentWidget() is self._library:
+            self.table.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        else:
+            self.good_pairs.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def focus_search(self) -> None:
+        self.pairs_button.setChecked(False)
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
+
+    @property
+    def can_undo(self) -> bool:
+        return bool(self._controller.removals)
+
+    def undo(self) -> None:
+        self.toast.hide()
+        self._controller.undo()
+
+    # -- showing
+
+    @Slot()
+    def _show_state(self) -> None:
+        state = self._controller.state
+        self.model.set_items(state.items, state.fits)
+        self._show_targets()
+        self._show_rows()
+        self._show_scan()
+        self.folder_bar.show_state(state, self._controller.task is not None)
+        empty = state.read and starter_only(state.items)
+        if not self._asked_for_table:
+            self._show_pairs(empty or self.pairs_button.isChecked())
+        if self._partner is not None:
+            self._ask_partners()
+        if self._wanted is not None and self.table.choose(self._wanted):
+            self._wanted = None
+
+    def _show_pairs(self, shown: bool) -> None:
+        self.stack.setCurrentWidget(self.good_pairs if shown else self._library)
+        self.pairs_button.blockSignals(True)
+        self.pairs_button.setChecked(shown)
+        self.pairs_button.blockSignals(False)
+
+    @Slot()
+    def _show_rows(self) -> None:
+        state, wanted = self._controller.state, self.model.filter
+        if self.model.rowCount():
+            self._rows.setCurrentWidget(self.table)
+        else:
+            if not state.read:
+                words = self.tr("Looking for models")
+            elif wanted == LibraryFilter():
+                words = self.tr("There is no model here yet. Import one, or drop one on this page.")
+            elif wanted.partners is not None and not wanted.text:
+                words = self.tr("No other model here has the vocabulary of this target and is smaller.")
+            else:
+                words = self.tr("No model matches. Clear the search, or choose all formats.")
+            self.nothing.setText(words)
+            self._rows.setCurrentWidget(self.nothing)
+        self.details.setVisible(self.table.current is not None)
+
+    @Slot()
+    def _show_scan(self) -> None:
+        scan, words = self._controller.state.scan, ""
+        if scan is not None and scan[1]:
+            words = self.tr("Reading {done} of {total} models").format(done=min(scan[0] + 1, scan[1]), total=scan[1])
+        elif scan is not None:
+            words = self.tr("Looking through the folders")
+        elif self._controller.state.read:
+            count, shown = len(self.model.items), self.model.rowCount()
+            words = self.tr("1 model") if count == 1 else self.tr("{count} models").format(count=count)
+            if shown != count:
+                words = self.tr("{shown} of {models}").format(shown=shown, models=words)
+        self.scan_words.setText(words)
+        self.refresh_button.setEnabled(scan is None)
+
+    @Slot()
+    def _show_task(self) -> None:
+        self.task_bar.show_task(self._controller.task)
+        busy = self._controller.task is not None
+        self.folder_bar.show_state(self._controller.state, busy)
+        self.import_button.setEnabled(not busy)
+        self._show_item(self.table.current)
+
+    @Slot(object)
+    def _show_item(self, item: LibraryItem | None) -> None:
+        usable = item is not None and item.usable
+        busy = self._controller.task is not None
+        for action in (self.chat, self.as_target, self.as_draft):
+            action.setEnabled(usable)
+        for action in (self.show_file, self.copy_path):
+            action.setEnabled(item is not None)
+        self.verify.setEnabled(item is not None and not busy)
+        mine = item is not None and not item.root.read_only
+        self.remove.setEnabled(mine and not busy)
+        self.remove.setToolTip(
+            "" if mine else self.tr("It lies in a folder of another program, or one that is only read")
+        )
+        if item is not None:
+            self.details.show_item(item, self.model.fit_of(item), self._uses.get(item.path, ""))
+        self.details.setVisible(item is not None)
+
+    def _show_targets(self) -> None:
+        """The box of targets, without losing the one that is chosen."""
+        targets = [item for item in self.model.items if item.usable]
+        wanted = [None, *(item.path for item in targets)]
+        if [self.partner_box.itemData(row) for row in range(self.partner_box.count())] == wanted:
+            return
+        self.partner_box.blockSignals(True)
+        self.partner_box.clear()
+        self.partner_box.addItem(self.tr("Any vocabulary"), None)
+        for item in targets:
+            self.partner_box.addItem(self.tr("Drafts for {name}").format(name=item.name), item.path)
+        row = self.partner_box.findData(self._partner) if self._partner is not None else 0
+        self.partner_box.setCurrentIndex(max(0, row))
+        self.partner_box.blockSignals(False)
+        if row < 0:
+            self._partner_chosen()
+
+    # -- filters
+
+    @Slot()
+    def _filter(self, *_: object) -> None:
+        partners = self.model.filter.partners
+        self.model.set_filter(LibraryFilter(self.search.text(), self.format_box.currentData(), partners))
+        self._show_rows()
+        self._show_scan()
+
+    @Slot()
+    def _partner_chosen(self, *_: object) -> None:
+        self._partner = self.partner_box.currentData()
+        if self._partner is None:
+            self._set_partners(None)
+        else:
+            self._ask_partners()
+
+    def _ask_partners(self) -> None:
+        target = next((item for item in self.model.items if item.path == self._partner), None)
+        if target is None:
+            return
+
+        def found(partners: frozenset[Path]) -> None:
+            if self._partner == target.path:
+                self._set_partners(partners)
+
+        self._controller.partners_of(target, found)
+
+    def _set_partners(self, partners: frozenset[Path] | None) -> None:
+        wanted = self.model.filter
+        self.model.set_filter(LibraryFilter(wanted.text, wanted.format, partners))
+        self._show_rows()
+        self._show_scan()
+
+    @Slot(bool)
+    def _pairs_toggled(self, on: bool) -> None:
+        self._asked_for_table = not on
+        self._show_pairs(on)
+
+    # -- what is done with a model
+
+    def _ask(self, signal: object) -> None:
+        item = self.table.current
+        if item is not None and item.usable:
+            signal.emit(item.path)  # type: ignore[attr-defined]
+
+    @Slot(object)
+    def _opened(self, item: LibraryItem) -> None:
+        if item.usable:
+            self.chatRequested.emit(item.path)
+
+    @Slot(QPoint)
+    def _open_menu(self, at: QPoint) -> None:
+        menu = self.menu()
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.popup(at)
+
+    def menu(self) -> QMenu:
+        menu = QMenu(self)
+        menu.addActions([self.chat, self.as_target, self.as_draft])
+        menu.addSeparator()
+        menu.addActions([self.show_file, self.copy_path, self.verify])
+        menu.addSeparator()
+        menu.addAction(self.remove)
+        return menu
+
+    def _reveal(self) -> None:
+        item = self.table.current
+        if item is not None:
+            path = item.path
+            self._worker.run(lambda: reveal(path), self._revealed)
+
+    def _revealed(self, shown: bool) -> None:
+        if not shown:
+            self._notice(self.tr("No file manager answered. The path can be copied instead."))
+
+    @Slot()
+    def _open_folder(self) -> None:
+        own = next((root.path for root in self._controller.state.roots if not root.read_only), None)
+        if own is not None:
+            self._worker.run(lambda: reveal_folder(own), self._revealed)
+
+    def _copy_path(self) -> None:
+        item = self.table.current
+        if item is not None:
+            QGuiApplication.clipboard().setText(str(item.path))
+            self._notice(self.tr("Copied the path."))
+
+    def _verify(self) -> None:
+        item = self.table.current
+        if item is not None:
+            self._controller.verify(item)
+
+    def _remove(self) -> None:
+        item = self.table.current
+        if item is None or item.root.read_only:
+            return
+        box = QMessageBox(self.window())
+        box.setObjectName("removeDialog")
+        box.setIcon(QMessageBox.Icon.NoIcon)
+        box.setWindowTitle(self.tr("Remove a model"))
+        box.setText(self.tr("Remove “{name}”?").format(name=item.name))
+        size = size_words(item.size_bytes)
+        words = self.tr("{size} in {count} files are deleted when Forespeak closes. Until then it can be undone.")
+        if len(item.files) == 1:
+            words = self.tr("Its {size} are deleted when Forespeak closes. Until then it can be undone.")
+        use = self._uses.get(item.path)
+        more = "" if use is None else " " + self.tr("It is in use now, and cannot be loaded again.")
+        box.setInformativeText(words.format(size=size, count=len(item.files)) + more)
+        remove = box.addButton(self.tr("Remove"), QMessageBox.ButtonRole.DestructiveRole)
+        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+        box.setModal(True)
+
+        def answered() -> None:
+            if box.clickedButton() is remove:
+                self._controller.remove(item)
+            box.deleteLater()
+
+        box.finished.connect(lambda _: answered())
+        box.show()
+
+    @Slot()
+    def _removals_changed(self) -> None:
+        removals = self._controller.removals
+        if removals:
+            words = self.tr("Removed “{name}”").format(name=removals[-1][0])
+            self.toast.offer(words, self.tr("Undo"), self._controller.undo)
+        self.undoChanged.emit()
+
+    @Slot(str)
+    def _notice(self, words: str) -> None:
+        self.toast.tell(words)
+
+    # -- import
+
+    @Slot(object)
+    def import_paths(self, paths: Sequence[Path]) -> None:
+        """Into the models folder, after asking how unless that was remembered."""
+        if self._way is not None:
+            self._controller.import_models(paths, self._way)
+            return
+        dialog = ImportDialog(paths, self.window())
+        dialog.setModal(True)
+
+        def accepted() -> None:
+            if dialog.remember.isChecked():
+                self.set_import_way(dialog.way)
+                self.importWayChanged.emit(dialog.way)
+            self._controller.import_models(paths, dialog.way)
+
+        dialog.accepted.connect(accepted)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.show()
+
+    @Slot(object)
+    def _way_chosen(self, way: ImportWay | None) -> None:
+        self._way = way
+        self.importWayChanged.emit(way)
+
+    @Slot(object)
+    def _imported(self, paths: Sequence[Path]) -> None:
+        self._asked_for_table = True
+        self._show_pairs(False)
+        # It is listed after the next scan.
+        self._wanted = paths[0]
+
+    @Slot()
+    def open_folders(self) -> None:
+        dialog = FoldersDialog(self._controller.state.roots, self._added_folders(), self.window())
+        dialog.addedChanged.connect(self.addedFoldersChanged)
+        dialog.addedChanged.connect(self._controller.set_added)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.setModal(True)
+        dialog.show()
+
+    # -- events
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if dropped_models(event.mimeData()):
+            event.acceptProposedAction()
+            self._mark_drop(True)
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self._mark_drop(False)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self._mark_drop(False)
+        paths = dropped_models(event.mimeData())
+        if paths:
+            event.acceptProposedAction()
+            self.import_paths(paths)
+
+    def _mark_drop(self, over: bool) -> None:
+        if over:
+            self.scan_words.setText(self.tr("Drop to import into the models folder"))
+        else:
+            self._show_scan()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        width = event.size().width()
+        beside = width >= BESIDE_FROM
+        horizontal, vertical = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._body.setDirection(horizontal if beside else vertical)
+        most = 16_777_215
+        self.details.setFixedWidth(DETAILS_WIDTH) if beside else self.details.setMaximumWidth(most)
+        if beside:
+            self.details.setMinimumHeight(0)
+            self.details.setMaximumHeight(most)
+        else:
+            self.details.setMinimumWidth(0)
+            self.details.setFixedHeight(min(DETAILS_HEIGHT, max(140, event.size().height() // 3)))
+        self._head.setDirection(horizontal if width >= FILTERS_FROM else vertical)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(300, 260)
+
+
+def reveal_folder(folder: Path) -> bool:
+    """Opens a folder in the file manager. Not for the UI thread."""
+    import subprocess
+    import sys
+
+    command = {"win32": ["explorer", str(folder)], "darwin": ["open", str(folder)]}.get(
+        sys.platform, folder_command(folder)
+    )
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0 or sys.platform == "win32"
