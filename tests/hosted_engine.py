@@ -23,7 +23,7 @@ from forespeak.engines.engine import (
     Progress,
 )
 from forespeak.errors import UserFacingError
-from forespeak.speculation.decode import Event, Finished
+from forespeak.speculation.events import Event, Finished
 from forespeak.speculation.trace import FinishReason, GenerationStats, Origin, Step, Token
 
 

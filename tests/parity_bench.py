@@ -9,7 +9,8 @@ import numpy as np
 
 from forespeak.engines.drafting import Drafting
 from forespeak.engines.engine import GenerationRequest, Notice
-from forespeak.speculation.decode import DecodeSettings, Event, generate
+from forespeak.speculation.decode import DecodeSettings, generate
+from forespeak.speculation.events import Event
 from forespeak.speculation.language_model import Logits
 from forespeak.speculation.sampling import Sampler
 from forespeak.speculation.trace import Step

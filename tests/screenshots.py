@@ -78,7 +78,7 @@ def take(name: str, target: Path) -> None:
     from forespeak.chats.store import ChatStore
     from forespeak.engines.engine import Role
     from forespeak.models.folders import folders
-    from forespeak.speculation.sampling import SamplingSettings
+    from forespeak.speculation.settings import SamplingSettings
     from forespeak.speculation.trace import Source
     from forespeak.ui.preferences import Appearance, Preferences
     from live_window import LiveWindow

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forespeak.speculation.controller import FixedDraftLength
-from forespeak.speculation.decode import DecodeSettings, Finished, PromptProgress, generate
+from forespeak.speculation.decode import DecodeSettings, generate
 from forespeak.speculation.draft import Draft, DraftSource, DraftSourceError, Evaluation
+from forespeak.speculation.events import Finished, PromptProgress
 from forespeak.speculation.language_model import Logits
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import FinishReason, GenerationStats, Source, SpeculationState, Step, Token
 
 Row = NDArray[np.float32]

@@ -19,7 +19,7 @@ from forespeak.engines.engine import (
     PairCheck,
     Progress,
 )
-from forespeak.speculation.decode import Event, Finished
+from forespeak.speculation.events import Event, Finished
 from forespeak.speculation.trace import (
     Alternative,
     DraftedToken,

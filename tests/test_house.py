@@ -220,7 +220,7 @@ def test_the_heart_stands_alone() -> None:
 @pytest.mark.skipif(not (PACKAGE / "ui" / "main_window.py").exists(), reason="there is no window yet")
 def test_the_window_opens_without_slow_packages() -> None:
     loaded = loaded_after("import forespeak.ui.main_window")
-    assert not loaded & {"llama_cpp", "huggingface_hub", "pyqtgraph", "mlx", "mlx_lm"}
+    assert not loaded & {"numpy", "llama_cpp", "huggingface_hub", "keyring", "pyqtgraph", "psutil", "mlx", "mlx_lm"}
 
 
 def test_the_start_is_light() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from forespeak.engines.engine import Notice
 from forespeak.reply import Reply, collect, counts, ending
-from forespeak.speculation.decode import Event, Finished, PromptProgress
+from forespeak.speculation.events import Event, Finished, PromptProgress
 from forespeak.speculation.trace import FinishReason, GenerationStats, Origin, SpeculationState, Step, Token
 
 _STATS = GenerationStats(

@@ -14,7 +14,7 @@ from forespeak import cli
 from forespeak.engines.engine import GenerationRequest, Loaded, ModelSummary
 from forespeak.errors import UserFacingError
 from forespeak.sampling_arguments import JSON_OBJECT, add_sampling_arguments, with_sampling, with_token_biases
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import SamplingSettings
 from models.gguf_writer import ModelFile
 
 

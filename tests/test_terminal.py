@@ -23,8 +23,8 @@ from forespeak.engines.engine import (
     Role,
 )
 from forespeak.errors import UserFacingError
-from forespeak.speculation.decode import Event, Finished
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.events import Event, Finished
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import FinishReason, GenerationStats, Origin, Source, Step, Token
 from forespeak.terminal import Interrupt, Painter, TerminalChat
 

@@ -18,9 +18,8 @@ from forespeak.compare.prompts import CATEGORIES, MORE_CATEGORIES, suite
 from forespeak.engines.engine import Engine, Progress, Start
 from forespeak.errors import UserFacingError
 from forespeak.sampling_arguments import whole
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
-from forespeak.speculation.verify import Rule
 
 if TYPE_CHECKING:
     from forespeak.compare.report import Record

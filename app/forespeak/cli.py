@@ -36,8 +36,8 @@ from forespeak.models.gguf import read_header
 from forespeak.models.starter import StarterStatus, check_starter, starter_draft_path
 from forespeak.reply import collect, problems_of, record
 from forespeak.sampling_arguments import add_sampling_arguments, whole, with_sampling, with_token_biases
+from forespeak.speculation.settings import Rule
 from forespeak.speculation.trace import FinishReason, Source
-from forespeak.speculation.verify import Rule
 
 MENDABLE, BUG, INTERRUPTED = 2, 1, 130
 """Exit codes: what the user can mend, a bug of ours, and the shell's own for Ctrl+C."""

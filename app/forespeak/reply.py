@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from forespeak.engines.engine import Loaded, Notice
-from forespeak.speculation.decode import Event, Finished
+from forespeak.speculation.events import Event, Finished
 from forespeak.speculation.trace import DraftedToken, FinishReason, GenerationStats, Source, Step, text_of
 
 STATS = (

@@ -13,7 +13,7 @@ from typing import NoReturn
 from forespeak.engines.engine import GenerationRequest, Loaded
 from forespeak.errors import UserFacingError
 from forespeak.models.token_lookup import tokens_written
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import SamplingSettings
 
 JSON_OBJECT = '{"type": "object"}'
 

@@ -30,9 +30,9 @@ import numpy as np
 from benchmarks.pair_runs import PAIR_PROMPTS, ask, filters, generate, load, machine, verdict, write_json
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.engines.llamacpp.model import LlamaModel
-from forespeak.speculation.sampling import Distribution, Sampler, SamplingSettings
+from forespeak.speculation.sampling import Distribution, Sampler
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
-from forespeak.speculation.verify import Rule
 
 TEMPERATURE = 0.8
 WANTED = {("F32", "Q4_1"): 0.95, ("F32", "Q2_K"): 0.62}

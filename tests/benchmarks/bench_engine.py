@@ -23,8 +23,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from forespeak.engines.engine import ChatMessage, ConversionRequest, GenerationRequest, LoadRequest, Role
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.models.starter import starter_draft_path
-from forespeak.speculation.decode import Finished
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.events import Finished
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import GenerationStats, Source, Step, text_of
 from prompts import LONG_TEXT, PROMPTS
 

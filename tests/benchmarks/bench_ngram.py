@@ -23,7 +23,8 @@ from forespeak.speculation.ngram import NgramSimple, PromptLookup
 from forespeak.speculation.ngram_cache import NgramCache
 from forespeak.speculation.ngram_maps import NgramMapK, NgramMapK4V
 from forespeak.speculation.ngram_mod import NgramMod
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import SamplingSettings
 
 BUDGET_MILLISECONDS = 0.2
 SAMPLER = Sampler(SamplingSettings())

@@ -36,10 +36,12 @@ from forespeak.engines.engine import GenerationRequest
 from forespeak.engines.grammar import GrammarCompiler
 from forespeak.speculation.constraint import Constraint
 from forespeak.speculation.controller import DraftController
-from forespeak.speculation.decode import DecodeSettings, Finished, generate
+from forespeak.speculation.decode import DecodeSettings, generate
 from forespeak.speculation.draft_model import DraftModel
+from forespeak.speculation.events import Finished
 from forespeak.speculation.language_model import Logits
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import Source, SpeculationState, Step
 
 LENGTH = 4

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.pair_runs import PAIR_PROMPTS, ask, geometric_mean, load, measure
 from forespeak.engines.engine import Start
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import Source
 
 PAIRS = "F32+Q4_1,F32+Q2_K,F16+Q4_1,Q8_0+Q2_K,Q4_1+Q4_1,F32+ngram"

@@ -35,7 +35,7 @@ def command_line(speculate: bool) -> float:
 
 
 def main() -> None:
-    from forespeak.speculation.sampling import SamplingSettings
+    from forespeak.speculation.settings import SamplingSettings
     from forespeak.ui.preferences import Preferences
     from live_window import LiveWindow
 

@@ -16,8 +16,8 @@ from benchmarks.relatives import relative
 from forespeak.compare.prompts import CATEGORIES, suite
 from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Role
 from forespeak.engines.llamacpp.engine import LlamaEngine
-from forespeak.speculation.decode import Finished
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.events import Finished
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import GenerationStats, Source, Step
 
 TEXT_SOURCES = tuple(source for source in Source if not source.uses_model)

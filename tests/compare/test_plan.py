@@ -19,7 +19,7 @@ from forespeak.compare.plan import (
     warm_up,
 )
 from forespeak.engines.engine import Role, Start
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import Source
 
 LOOKUP = Way((Source.PROMPT_LOOKUP,), 4)

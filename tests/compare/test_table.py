@@ -13,8 +13,8 @@ from forespeak.compare.runner import Results
 from forespeak.compare.statistics import Estimate, Interval, summarise
 from forespeak.compare.table import WIDTH, ratio_words, report, way_label
 from forespeak.engines.engine import GenerationRequest, Start
+from forespeak.speculation.settings import Rule
 from forespeak.speculation.trace import Source
-from forespeak.speculation.verify import Rule
 
 LONG = Way((Source.PROMPT_LOOKUP, Source.NGRAM_MAP_K4V, Source.NGRAM_CACHE, MODEL))
 CHAIN = Way((Source.PROMPT_LOOKUP, MODEL), 4)

@@ -23,7 +23,7 @@ from forespeak.engines.engine import (
 )
 from forespeak.engines.host import EngineProcess
 from forespeak.errors import UserFacingError
-from forespeak.speculation.decode import Finished
+from forespeak.speculation.events import Finished
 from forespeak.speculation.trace import FinishReason, Source, Step
 from hosted_engine import refuse_pair, scripted_engine
 

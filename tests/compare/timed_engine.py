@@ -19,7 +19,7 @@ from forespeak.engines.engine import (
     Progress,
 )
 from forespeak.errors import UserFacingError
-from forespeak.speculation.decode import Event, Finished
+from forespeak.speculation.events import Event, Finished
 from forespeak.speculation.trace import DraftedToken, FinishReason, Origin, Source, Step, StepCounter, Token
 
 MODEL = Source.DRAFT_MODEL

@@ -14,10 +14,9 @@ from forespeak.speculation.controller import DraftController
 from forespeak.speculation.decode import DecodeSettings, generate
 from forespeak.speculation.draft import DraftSource
 from forespeak.speculation.draft_model import DraftModel
-from forespeak.speculation.ngram import NgramSimpleSettings
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import NgramSimpleSettings, Rule, SamplingSettings
 from forespeak.speculation.trace import Source
-from forespeak.speculation.verify import Rule
 from scripted import ScriptedModel, letters, random_scores
 
 REQUEST = GenerationRequest((ChatMessage(Role.USER, "x"),), (Source.DRAFT_MODEL,))

@@ -18,9 +18,9 @@ from forespeak.speculation.constraint import GrammarConstraint
 from forespeak.speculation.draft import DraftSource
 from forespeak.speculation.draft_model import DraftModel
 from forespeak.speculation.ngram import PromptLookup
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import FinishReason
-from forespeak.speculation.verify import Rule
 from scripted import ScriptedModel, ScriptedVocabulary, blended, random_scores, reply_of
 
 WORDS = ['{"', '"}', '": ', '", "', "name", "na", "me", "true", "tr", "ue", "[", "é", "</think>", "\n", "12", '"a"']

@@ -29,7 +29,7 @@ from forespeak.engines.engine import (
     Role,
 )
 from forespeak.engines.host import EngineProcess, is_last
-from forespeak.speculation.decode import Finished
+from forespeak.speculation.events import Finished
 from forespeak.speculation.trace import FinishReason, Step
 from hosted_engine import refuse_pair, scripted_engine
 

@@ -20,7 +20,7 @@ from forespeak.engines.engine import (
 )
 from forespeak.engines.host import EngineProcess, is_last
 from forespeak.engines.parity_result import ParityRequest, ParityResult
-from forespeak.speculation.decode import Finished
+from forespeak.speculation.events import Finished
 from forespeak.speculation.trace import Source
 from hosted_engine import refuse_pair, scripted_engine
 from hosted_parity import checkable_engine, count_cases

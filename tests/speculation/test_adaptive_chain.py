@@ -16,7 +16,8 @@ from forespeak.speculation.costs import Costs, RunningCosts
 from forespeak.speculation.draft import Draft, DraftSource, Evaluation
 from forespeak.speculation.ngram import PromptLookup
 from forespeak.speculation.ngram_cache import NgramCache
-from forespeak.speculation.sampling import Distribution, Sampler, SamplingSettings
+from forespeak.speculation.sampling import Distribution, Sampler
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import DraftedToken, Origin, Source, Step, Token
 
 LONGEST = 32

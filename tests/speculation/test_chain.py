@@ -11,9 +11,9 @@ from forespeak.speculation.chain import Chain
 from forespeak.speculation.draft import Draft, DraftSourceError, Evaluation
 from forespeak.speculation.draft_model import DraftModel
 from forespeak.speculation.ngram import PromptLookup
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Origin, Source
-from forespeak.speculation.verify import Rule
 from scripted import GREEDY, ScriptedModel, letters, reciting, reply_of
 
 SAMPLER = Sampler(SamplingSettings())

@@ -15,15 +15,15 @@ from forespeak.speculation import decode
 from forespeak.speculation.decode import DecodeSettings
 from forespeak.speculation.draft import DraftSource
 from forespeak.speculation.draft_model import DraftModel
-from forespeak.speculation.ngram import PromptLookup, PromptLookupSettings
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.ngram import PromptLookup
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import PromptLookupSettings, Rule, SamplingSettings
 from forespeak.speculation.trace import (
     FinishReason,
     Origin,
     Source,
     SpeculationState,
 )
-from forespeak.speculation.verify import Rule
 from scripted import (
     GREEDY,
     Reply,

@@ -22,9 +22,9 @@ from forespeak.speculation.constraint import GrammarConstraint, Mask
 from forespeak.speculation.costs import Costs, RunningCosts
 from forespeak.speculation.decode import DecodeSettings, generate
 from forespeak.speculation.draft_model import DraftModel
-from forespeak.speculation.sampling import Distribution, Sampler, SamplingSettings, distribution
+from forespeak.speculation.sampling import Distribution, Sampler, distribution
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Step
-from forespeak.speculation.verify import Rule
 from scripted import ScriptedModel, blended, letters, random_scores
 
 SIZE, END, TOKENS = 6, 5, 6

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forespeak.speculation.controller import FixedDraftLength
-from forespeak.speculation.decode import DecodeSettings, Event, Finished, PromptProgress, generate
+from forespeak.speculation.decode import DecodeSettings, generate
 from forespeak.speculation.draft import DraftSource, Evaluation
 from forespeak.speculation.draft_model import DraftModel
-from forespeak.speculation.ngram import PromptLookup, PromptLookupSettings
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.events import Event, Finished, PromptProgress
+from forespeak.speculation.ngram import PromptLookup
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import PromptLookupSettings, Rule, SamplingSettings
 from forespeak.speculation.trace import FinishReason, Step
-from forespeak.speculation.verify import Rule
 from scripted import Scores, ScriptedModel, ScriptedSource, agreeing, letters, random_scores, reciting
 
 SIZE = 10

@@ -17,9 +17,9 @@ from forespeak.speculation.constraint import GrammarConstraint, Mask, NoTokenLef
 from forespeak.speculation.draft import Draft, DraftSource
 from forespeak.speculation.draft_model import DraftModel
 from forespeak.speculation.ngram import PromptLookup
-from forespeak.speculation.sampling import Sampler, SamplingSettings, distribution
+from forespeak.speculation.sampling import Sampler, distribution
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import FinishReason, Origin
-from forespeak.speculation.verify import Rule
 from scripted import (
     Reply,
     ScriptedModel,

@@ -10,9 +10,9 @@ import pytest
 from forespeak.speculation.draft import DraftSourceError
 from forespeak.speculation.draft_model import DraftModel
 from forespeak.speculation.language_model import EvaluationError, Logits
-from forespeak.speculation.sampling import Sampler, SamplingSettings, Stream
+from forespeak.speculation.sampling import Sampler, Stream
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
-from forespeak.speculation.verify import Rule
 from scripted import Row, ScriptedModel, letters, random_scores
 
 SIZE = 8

@@ -8,14 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forespeak.speculation.ngram import (
-    NgramSimple,
-    NgramSimpleSettings,
-    PromptLookup,
-    PromptLookupSettings,
-    continuation,
-)
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.ngram import NgramSimple, PromptLookup, continuation
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import NgramSimpleSettings, PromptLookupSettings, SamplingSettings
 from forespeak.speculation.trace import Source
 
 SAMPLER = Sampler(SamplingSettings())

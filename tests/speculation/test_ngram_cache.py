@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forespeak.speculation.ngram_cache import FollowerCounts, NgramCache, NgramCacheSettings
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.ngram_cache import FollowerCounts, NgramCache
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import NgramCacheSettings, SamplingSettings
 from forespeak.speculation.trace import Source
 
 SAMPLER = Sampler(SamplingSettings())

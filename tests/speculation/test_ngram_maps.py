@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forespeak.speculation.ngram_maps import DraftCaps, NgramMap, NgramMapK, NgramMapK4V, NgramMapSettings
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.ngram_maps import DraftCaps, NgramMap, NgramMapK, NgramMapK4V
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import NgramMapSettings, SamplingSettings
 from forespeak.speculation.trace import Source
 
 SAMPLER = Sampler(SamplingSettings())

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forespeak.speculation.ngram_mod import NgramMod, NgramModSettings
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.ngram_mod import NgramMod
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import NgramModSettings, SamplingSettings
 from forespeak.speculation.trace import Source
 
 SAMPLER = Sampler(SamplingSettings())

@@ -12,13 +12,19 @@ from hypothesis import strategies as st
 
 from forespeak.speculation.chain import Chain
 from forespeak.speculation.draft import DraftSource, Evaluation
-from forespeak.speculation.ngram import NgramSimple, NgramSimpleSettings, PromptLookup
+from forespeak.speculation.ngram import NgramSimple, PromptLookup
 from forespeak.speculation.ngram_cache import NgramCache
-from forespeak.speculation.ngram_maps import NgramMapK, NgramMapK4V, NgramMapSettings
-from forespeak.speculation.ngram_mod import NgramMod, NgramModSettings
-from forespeak.speculation.sampling import Sampler, SamplingSettings
+from forespeak.speculation.ngram_maps import NgramMapK, NgramMapK4V
+from forespeak.speculation.ngram_mod import NgramMod
+from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import (
+    NgramMapSettings,
+    NgramModSettings,
+    NgramSimpleSettings,
+    Rule,
+    SamplingSettings,
+)
 from forespeak.speculation.trace import Origin, Source
-from forespeak.speculation.verify import Rule
 from scripted import ScriptedModel, agreeing, letters, random_scores, reply_of
 
 SAMPLER = Sampler(SamplingSettings())

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from forespeak.speculation.constraint import NoTokenLeftError
 from forespeak.speculation.penalties import Dry, GrowingDry, tokens_with
-from forespeak.speculation.sampling import Sampler, SamplingSettings, distribution
+from forespeak.speculation.sampling import Sampler, distribution
+from forespeak.speculation.settings import SamplingSettings
 from scripted import ScriptedVocabulary
 
 OFF = SamplingSettings(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)

@@ -19,11 +19,11 @@ from forespeak.speculation.sampling import (
     SHOWN_NATS,
     Distribution,
     Sampler,
-    SamplingSettings,
     Stream,
     distribution,
     uniform_noise,
 )
+from forespeak.speculation.settings import SamplingSettings
 
 OFF = SamplingSettings(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
 UNLIKELY = 1e-4

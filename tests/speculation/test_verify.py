@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from chi_square import chi_square_p
 from forespeak.speculation.controller import FixedDraftLength
-from forespeak.speculation.decode import DecodeSettings, Finished, generate
+from forespeak.speculation.decode import DecodeSettings, generate
 from forespeak.speculation.draft import Draft, DraftSource, Evaluation
 from forespeak.speculation.draft_model import DraftModel
+from forespeak.speculation.events import Finished
 from forespeak.speculation.ngram import PromptLookup
-from forespeak.speculation.sampling import Distribution, Sampler, SamplingSettings, Stream, distribution
+from forespeak.speculation.sampling import Distribution, Sampler, Stream, distribution
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source, Step
-from forespeak.speculation.verify import Rule, residual, verify, verify_by_rejection, verify_coupled
+from forespeak.speculation.verify import residual, verify, verify_by_rejection, verify_coupled
 from scripted import Scores, ScriptedModel, blended, letters, random_scores
 
 UNLIKELY = 1e-4

@@ -25,7 +25,7 @@ from forespeak.engines.engine import (
     Progress,
 )
 from forespeak.engines.parity_result import ParityRequest, ParityResult
-from forespeak.speculation.decode import Finished, PromptProgress
+from forespeak.speculation.events import Finished, PromptProgress
 from forespeak.speculation.trace import (
     Alternative,
     DraftedToken,

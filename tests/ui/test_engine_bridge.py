@@ -9,7 +9,7 @@ from PySide6.QtCore import QThread
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import Died, EngineEvent, GenerationRequest, Notice
-from forespeak.speculation.decode import Finished
+from forespeak.speculation.events import Finished
 from forespeak.speculation.trace import FinishReason, GenerationStats, Step
 from forespeak.ui.engine_bridge import STEPS_PER_FLUSH, EngineBridge
 from ui.scripted_engine import Script, ScriptedEngine, scripted_steps

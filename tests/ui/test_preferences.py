@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from forespeak.engines.engine import TextSourceSettings
-from forespeak.speculation.ngram import NgramSimpleSettings
-from forespeak.speculation.ngram_cache import NgramCacheSettings
-from forespeak.speculation.ngram_maps import NgramMapSettings
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import (
+    NgramCacheSettings,
+    NgramMapSettings,
+    NgramSimpleSettings,
+    Rule,
+    SamplingSettings,
+)
 from forespeak.speculation.trace import Source
-from forespeak.speculation.verify import Rule
 from forespeak.ui.preferences import RECENT_MODELS, Appearance, Preferences, PreferencesFile
 from forespeak.ui.structured_output import OutputKind, StructuredOutput
 

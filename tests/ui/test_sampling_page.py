@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from pytestqt.qtbot import QtBot
 
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.ui.sampling_page import SamplingPage
 
 OTHER = SamplingSettings(

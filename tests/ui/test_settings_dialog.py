@@ -10,8 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from forespeak.speculation.sampling import SamplingSettings
-from forespeak.speculation.verify import Rule
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.ui.preferences import Appearance, Preferences
 from forespeak.ui.settings_dialog import SettingsDialog
 from ui.conftest import AppMaker

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Role, Start
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
-from forespeak.speculation.verify import Rule
 
 WARM_UP_TOKENS = 16
 

@@ -15,7 +15,7 @@ from forespeak.compare.machine import Disturbance, MachineNotes, machine_notes
 from forespeak.compare.plan import Comparison, Task, Visit, Way, generation_request, seed_of, visits, warm_up
 from forespeak.engines.engine import Engine, Loaded, LoadRequest, Notice, Progress
 from forespeak.errors import UserFacingError
-from forespeak.speculation.decode import Finished
+from forespeak.speculation.events import Finished
 from forespeak.speculation.trace import FinishReason, GenerationStats, Step, text_of
 
 _RECENT = 12

@@ -11,8 +11,8 @@ from forespeak.compare.runner import Results
 from forespeak.compare.statistics import COVERAGE, Cell, Estimate, Summary, Total, geometric_mean_of
 from forespeak.engines.engine import Start
 from forespeak.models.sizes import size_words
+from forespeak.speculation.settings import Rule
 from forespeak.speculation.trace import Source
-from forespeak.speculation.verify import Rule
 
 WIDTH = 100
 _GAP = "  "

@@ -21,7 +21,7 @@ from forespeak.engines.engine import (
 )
 from forespeak.engines.host import is_last
 from forespeak.errors import UserFacingError
-from forespeak.speculation.decode import Event, Finished, PromptProgress
+from forespeak.speculation.events import Event, Finished, PromptProgress
 from forespeak.speculation.trace import SpeculationState, Step
 
 _LOOK_SECONDS = 0.05

@@ -19,8 +19,8 @@ from forespeak.speculation.ngram import NgramSimple, PromptLookup, TextSource
 from forespeak.speculation.ngram_cache import NgramCache
 from forespeak.speculation.ngram_maps import NgramMapK, NgramMapK4V
 from forespeak.speculation.ngram_mod import NgramMod
+from forespeak.speculation.settings import Rule
 from forespeak.speculation.trace import Source
-from forespeak.speculation.verify import Rule
 
 MAX_DRAFT_LENGTH = 48
 """Scores are wanted for each drafted token and one more; engines make the buffers for them when they load."""

@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import Protocol
 
 from forespeak.engines.parity_result import ParityRequest, ParityResult
-from forespeak.speculation.decode import Event
-from forespeak.speculation.ngram import NgramSimpleSettings, PromptLookupSettings
-from forespeak.speculation.ngram_cache import NgramCacheSettings
-from forespeak.speculation.ngram_maps import NgramMapSettings
-from forespeak.speculation.ngram_mod import NgramModSettings
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.events import Event
+from forespeak.speculation.settings import (
+    NgramCacheSettings,
+    NgramMapSettings,
+    NgramModSettings,
+    NgramSimpleSettings,
+    PromptLookupSettings,
+    Rule,
+    SamplingSettings,
+)
 from forespeak.speculation.trace import Source
-from forespeak.speculation.verify import Rule
 
 DEFAULT_CONTEXT_LENGTH = 8192
 

@@ -42,7 +42,7 @@ from forespeak.engines.engine import (
 from forespeak.engines.pair_knowledge import PairMemory, ParityCheck, ReproducibleEngine
 from forespeak.engines.parity_result import ParityRequest, ParityResult
 from forespeak.errors import UserFacingError
-from forespeak.speculation.decode import Finished
+from forespeak.speculation.events import Finished
 from forespeak.speculation.trace import Step
 
 Request = LoadRequest | GenerationRequest | ConversionRequest | ParityRequest

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from forespeak.engines.engine import GenerationRequest, LoadRequest, Notice, Progress
 from forespeak.engines.parity_result import ParityRequest, ParityResult
-from forespeak.speculation.decode import Event
+from forespeak.speculation.events import Event
 from forespeak.speculation.language_model import LanguageModel
 from forespeak.speculation.sampling import Sampler
 

@@ -31,9 +31,10 @@ from forespeak.engines.parity_result import (
     TokenScores,
 )
 from forespeak.pairing.parity_prompts import PROMPTS, SAMPLED_TEMPERATURE, SEED
-from forespeak.speculation.decode import Finished
+from forespeak.speculation.events import Finished
 from forespeak.speculation.language_model import LanguageModel, Logits, common_prefix_length
-from forespeak.speculation.sampling import Distribution, Sampler, SamplingSettings
+from forespeak.speculation.sampling import Distribution, Sampler
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import FinishReason, Step
 
 REPRODUCIBLE_LIMIT = 0.001

@@ -8,41 +8,22 @@ from dataclasses import dataclass, field, replace
 
 from forespeak.speculation.controller import DraftController
 from forespeak.speculation.draft import EMPTY_DRAFT, Draft, DraftSource, DraftSourceError, Evaluation
+from forespeak.speculation.events import Event, Finished, PromptProgress
 from forespeak.speculation.language_model import LanguageModel, Logits, Vocabulary, common_prefix_length
 from forespeak.speculation.sampling import Distribution, Sampler
+from forespeak.speculation.settings import Rule
 from forespeak.speculation.text import StopStrings, TextDecoder
 from forespeak.speculation.trace import (
     Alternative,
     DraftedToken,
     FinishReason,
-    GenerationStats,
     Origin,
     SpeculationState,
     Step,
     StepCounter,
     Token,
 )
-from forespeak.speculation.verify import Rule, Verification, verify
-
-
-@dataclass(frozen=True, slots=True)
-class PromptProgress:
-    """How much of the prompt is in the target's cache."""
-
-    done: int
-    total: int
-    reused: int
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """The last event of a generation."""
-
-    reason: FinishReason
-    stats: GenerationStats
-
-
-Event = PromptProgress | SpeculationState | Step | Finished
+from forespeak.speculation.verify import Verification, verify
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from forespeak.speculation.controller import DraftGate
 from forespeak.speculation.draft import EMPTY_DRAFT, Draft, DraftSourceError, Evaluation
 from forespeak.speculation.language_model import EvaluationError, LanguageModel, Logits, common_prefix_length
 from forespeak.speculation.sampling import Distribution, Sampler, Stream
+from forespeak.speculation.settings import Rule
 from forespeak.speculation.trace import Source
-from forespeak.speculation.verify import Rule
 
 
 class DraftModel:

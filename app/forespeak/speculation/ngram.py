@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from forespeak.speculation.draft import EMPTY_DRAFT, Draft, Evaluation
 from forespeak.speculation.language_model import common_prefix_length
 from forespeak.speculation.occurrences import Gram, Occurrences
 from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import NgramSimpleSettings, PromptLookupSettings
 from forespeak.speculation.trace import Source
-
-
-def in_range(name: str, value: int, low: int, high: int) -> None:
-    """Raises ValueError for a setting out of its range."""
-    if not low <= value <= high:
-        raise ValueError(f"{name} must lie between {low} and {high}, not {value}")
-
-
-LONGEST_GRAM = 256
-LONGEST_DRAFT = 1024
-"""Bounds of the settings: far beyond use, so that a slip of the pen is told and not obeyed."""
 
 
 class TextSource(ABC):
@@ -90,23 +79,6 @@ def continuation(text: list[int], start: int, length: int) -> Gram:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class PromptLookupSettings:
-    """`max_ngram_size` down to `min_ngram_size` tokens are looked up, at most `num_pred_tokens` drafted.
-
-    Raises ValueError for values out of range.
-    """
-
-    max_ngram_size: int = 3
-    min_ngram_size: int = 2
-    num_pred_tokens: int = 64
-
-    def __post_init__(self) -> None:
-        in_range("max_ngram_size", self.max_ngram_size, 1, LONGEST_GRAM)
-        in_range("min_ngram_size", self.min_ngram_size, 1, self.max_ngram_size)
-        in_range("num_pred_tokens", self.num_pred_tokens, 1, LONGEST_DRAFT)
-
-
 class PromptLookup(TextSource):
     """Proposes what followed the newest earlier occurrence of the last few tokens.
 
@@ -136,18 +108,6 @@ class PromptLookup(TextSource):
     def _cut(self, length: int) -> None:
         for index in self._indexes:
             index.cut(self._text, length)
-
-
-@dataclass(frozen=True, slots=True)
-class NgramSimpleSettings:
-    """The last `size_n` tokens are looked up, at most `size_m` drafted. Raises ValueError for values out of range."""
-
-    size_n: int = 12
-    size_m: int = 48
-
-    def __post_init__(self) -> None:
-        in_range("size_n", self.size_n, 1, LONGEST_GRAM)
-        in_range("size_m", self.size_m, 1, LONGEST_DRAFT)
 
 
 class NgramSimple(TextSource):

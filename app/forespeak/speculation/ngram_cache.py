@@ -5,43 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from forespeak.speculation.draft import EMPTY_DRAFT, Draft
-from forespeak.speculation.ngram import LONGEST_DRAFT, TextSource, in_range
+from forespeak.speculation.ngram import TextSource
 from forespeak.speculation.occurrences import Gram
+from forespeak.speculation.settings import NgramCacheSettings
 from forespeak.speculation.trace import Source
-
-LONGEST = 8
-
-
-@dataclass(frozen=True, slots=True)
-class NgramCacheSettings:
-    """When a count is trusted, for n-grams of 1, 2, ... tokens: how often it was seen, and how large a share of what
-    followed the favourite must have. `context` is the text itself, `dynamic` what other texts have taught.
-
-    `n_max` bounds a draft. Beyond `dynamic_limit` n-grams the dynamic counts are forgotten. Raises ValueError for
-    values out of range, or if the four do not speak of the same sizes.
-    """
-
-    n_max: int = 8
-    context_min_samples: tuple[int, ...] = (2, 2, 1, 1)
-    context_min_percent: tuple[int, ...] = (66, 50, 50, 50)
-    dynamic_min_samples: tuple[int, ...] = (4, 3, 2, 2)
-    dynamic_min_percent: tuple[int, ...] = (75, 66, 66, 66)
-    dynamic_limit: int = 400_000
-
-    def __post_init__(self) -> None:
-        in_range("n_max", self.n_max, 1, LONGEST_DRAFT)
-        in_range("dynamic_limit", self.dynamic_limit, 0, 2**31)
-        sizes = len(self.context_min_samples)
-        in_range("the number of sizes", sizes, 1, LONGEST)
-        for kind in ("context", "dynamic"):
-            samples: tuple[int, ...] = getattr(self, f"{kind}_min_samples")
-            percent: tuple[int, ...] = getattr(self, f"{kind}_min_percent")
-            if len(samples) != sizes or len(percent) != sizes:
-                raise ValueError(f"the thresholds of the {kind} are not for n-grams of 1 to {sizes} tokens")
-            for value in samples:
-                in_range(f"{kind}_min_samples", value, 1, 2**31)
-            for value in percent:
-                in_range(f"{kind}_min_percent", value, 1, 100)
 
 
 @dataclass(slots=True)

@@ -9,38 +9,13 @@ from itertools import islice
 
 from forespeak.speculation.draft import EMPTY_DRAFT, Draft
 from forespeak.speculation.language_model import common_prefix_length
-from forespeak.speculation.ngram import (
-    LONGEST_DRAFT,
-    LONGEST_GRAM,
-    TextSource,
-    continuation,
-    in_range,
-    support,
-)
+from forespeak.speculation.ngram import TextSource, continuation, support
 from forespeak.speculation.occurrences import Gram, Occurrences
 from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import MOST_OCCURRENCES, NgramMapSettings
 from forespeak.speculation.trace import Source
 
 MOST_CONTINUATIONS = 4
-MOST_OCCURRENCES = 32
-"""The newest occurrences of a key that are looked at: a bound on the time of a proposal in a text that repeats."""
-
-
-@dataclass(frozen=True, slots=True)
-class NgramMapSettings:
-    """Keys of `size_n` tokens, drafts of at most `size_m`, from keys that occurred `min_hits` times or more.
-
-    Raises ValueError for values out of range.
-    """
-
-    size_n: int = 12
-    size_m: int = 48
-    min_hits: int = 1
-
-    def __post_init__(self) -> None:
-        in_range("size_n", self.size_n, 1, LONGEST_GRAM)
-        in_range("size_m", self.size_m, 1, LONGEST_DRAFT)
-        in_range("min_hits", self.min_hits, 1, MOST_OCCURRENCES)
 
 
 class DraftCaps:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from forespeak.speculation.draft import EMPTY_DRAFT, Draft
 from forespeak.speculation.language_model import common_prefix_length
-from forespeak.speculation.ngram import LONGEST_DRAFT, LONGEST_GRAM, TextSource, in_range
+from forespeak.speculation.ngram import TextSource
 from forespeak.speculation.occurrences import Gram
 from forespeak.speculation.sampling import Sampler
+from forespeak.speculation.settings import NgramModSettings
 from forespeak.speculation.trace import Source
 
 MOST_OCCUPIED = 0.25
@@ -23,25 +23,6 @@ LOW_ROUNDS = 5
 _MASK = 2**64 - 1
 _MULTIPLIER = 6364136223846793005  # Knuth's, for MMIX
 _SPREAD = 0x9E3779B97F4A7C15
-
-
-@dataclass(frozen=True, slots=True)
-class NgramModSettings:
-    """`n_match` tokens are hashed; a draft has at most `n_max` tokens, and at least `n_min` must have been found.
-
-    The table has two to the power of `table_bits` slots of 4 bytes. Raises ValueError for values out of range.
-    """
-
-    n_match: int = 24
-    n_min: int = 48
-    n_max: int = 64
-    table_bits: int = 22
-
-    def __post_init__(self) -> None:
-        in_range("n_match", self.n_match, 1, LONGEST_GRAM)
-        in_range("n_max", self.n_max, 1, LONGEST_DRAFT)
-        in_range("n_min", self.n_min, 0, self.n_max)
-        in_range("table_bits", self.table_bits, 1, 28)
 
 
 class NgramMod(TextSource):

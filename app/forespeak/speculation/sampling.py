@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from forespeak.speculation.constraint import Constraint, Mask, NoTokenLeftError
 from forespeak.speculation.peaks import Peaks
 from forespeak.speculation.penalties import Dry, GrowingDry
+from forespeak.speculation.settings import SamplingSettings
 
 NEGLIGIBLE_NATS = 30.0
 """Tokens this far below the best one (e^-30, 1e-13) are left out before anything is sorted. Even 250,000 of them
@@ -30,77 +31,6 @@ SHOWN_NATS = 12.0
 """At temperature 0, where probabilities are only shown, tokens below e^-12 (six in a million) of the best one are left
 out, and what they weigh with them. In replies of SmolLM2 135M that is 0.1 % together, 0.4 % at most, and 0.5 %, at most
 1.5 %, in prose that is not its own; to count them all would take longer than everything else that a row is put to."""
-
-
-@dataclass(frozen=True, slots=True)
-class SamplingSettings:
-    """How a token is chosen. The order is llama.cpp's: bias, penalties, DRY, top-k, top-p, min-p, temperature.
-
-    `temperature` 0 is greedy. `top_k` 0, `top_p` 1, `min_p` 0, `repeat_penalty` 1 and the other penalties at 0 switch
-    a filter off. Penalties look at the last `penalty_window` tokens, the prompt's included.
-
-    `dry_multiplier` 0 switches DRY off; it looks at the last `dry_penalty_last_n` tokens, at all of them for -1, and
-    `dry_breakers` are sequences of token ids over which no repetition reaches. `logit_bias` are pairs of a token id
-    and what is added to its score; -inf bans it. Raises ValueError for values out of range.
-    """
-
-    temperature: float = 0.8
-    top_k: int = 40
-    top_p: float = 0.95
-    min_p: float = 0.05
-    repeat_penalty: float = 1.0
-    frequency_penalty: float = 0.0
-    presence_penalty: float = 0.0
-    penalty_window: int = 64
-    seed: int = 0
-    dry_multiplier: float = 0.0
-    dry_base: float = 1.75
-    dry_allowed_length: int = 2
-    dry_penalty_last_n: int = -1
-    dry_breakers: tuple[tuple[int, ...], ...] = ()
-    logit_bias: tuple[tuple[int, float], ...] = ()
-
-    def __post_init__(self) -> None:
-        bounds: tuple[tuple[str, float, float], ...] = (
-            ("temperature", 0.0, 100.0),
-            ("top_k", 0, math.inf),
-            ("top_p", 0.0, 1.0),
-            ("min_p", 0.0, 1.0),
-            ("repeat_penalty", 1e-3, 1e3),
-            ("frequency_penalty", -100.0, 100.0),
-            ("presence_penalty", -100.0, 100.0),
-            ("penalty_window", 0, math.inf),
-            ("seed", 0, 2**64 - 1),
-            ("dry_multiplier", 0.0, 1000.0),
-            ("dry_base", 1.0, 100.0),
-            ("dry_allowed_length", 1, math.inf),
-            ("dry_penalty_last_n", -1, math.inf),
-        )
-        for name, low, high in bounds:
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise ValueError(f"{name} must lie between {low} and {high}, not {value}")
-        if not all(self.dry_breakers):
-            raise ValueError("dry_breakers must not hold an empty sequence")
-        for token, bias in self.logit_bias:
-            if token < 0 or not bias < math.inf:
-                raise ValueError(f"logit_bias must add a number or -inf to a token id, not {bias} to {token}")
-
-    @property
-    def penalises(self) -> bool:
-        return self.penalty_window > 0 and (
-            self.repeat_penalty != 1.0 or self.frequency_penalty != 0.0 or self.presence_penalty != 0.0
-        )
-
-    @property
-    def repels(self) -> bool:
-        """Whether DRY is on."""
-        return self.dry_multiplier > 0.0 and self.dry_penalty_last_n != 0
-
-    @property
-    def adjusts(self) -> bool:
-        """Whether scores are changed before the filters."""
-        return bool(self.logit_bias) or self.penalises or self.repels
 
 
 @dataclass(frozen=True, slots=True, eq=False)

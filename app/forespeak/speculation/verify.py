@@ -13,17 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
 from forespeak.speculation.draft import Draft
 from forespeak.speculation.sampling import Distribution, Sampler, Stream
-
-
-class Rule(Enum):
-    COUPLED = "coupled"
-    REJECTION = "rejection"
+from forespeak.speculation.settings import Rule
 
 
 @dataclass(frozen=True, slots=True)

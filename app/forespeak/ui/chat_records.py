@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, replace
 
 from forespeak.chats.records import JsonValue, Message, MessageState
 from forespeak.engines.engine import ChatMessage, GenerationRequest, Role, TextSourceSettings
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source, Step
-from forespeak.speculation.verify import Rule
 from forespeak.ui.conversation import MessageItem
 from forespeak.ui.live_reply import LiveReply
 from forespeak.ui.preferences import Preferences

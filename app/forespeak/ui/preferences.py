@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from forespeak.engines.engine import TextSourceSettings
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
-from forespeak.speculation.verify import Rule
 from forespeak.ui.draft_sources import in_order
 from forespeak.ui.sampling_record import sampling_from, sampling_record
 from forespeak.ui.structured_output import StructuredOutput

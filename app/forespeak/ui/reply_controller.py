@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from forespeak.chats.records import MessageState
 from forespeak.engines.engine import Died, EngineEvent, Failed, Notice
-from forespeak.speculation.decode import Finished, PromptProgress
+from forespeak.speculation.events import Finished, PromptProgress
 from forespeak.speculation.trace import FinishReason, SpeculationState, Step
 from forespeak.ui.engine_bridge import EngineBridge
 from forespeak.ui.live_reply import Ending, LiveReply, ReplySaver

@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QLineEdit, QSpinBox, QWidget
 
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.ui.background import Worker
 from forespeak.ui.bias_table import BiasTable
 from forespeak.ui.form import add_heading, add_row, form_of, number_box, whole_box

@@ -6,7 +6,7 @@ import math
 from dataclasses import fields, replace
 from typing import Any
 
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import SamplingSettings
 
 
 def sampling_record(settings: SamplingSettings) -> dict[str, Any]:

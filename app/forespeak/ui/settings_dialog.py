@@ -18,8 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from forespeak.speculation.sampling import SamplingSettings
-from forespeak.speculation.verify import Rule
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.ui.background import Worker
 from forespeak.ui.form import add_row, caption, form_of, scrolled, whole_box
 from forespeak.ui.preferences import LONGEST_DRAFT, Appearance, Preferences

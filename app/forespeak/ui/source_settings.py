@@ -19,8 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.engines.engine import TextSourceSettings
-from forespeak.speculation.ngram import LONGEST_DRAFT, LONGEST_GRAM
-from forespeak.speculation.ngram_maps import MOST_OCCURRENCES
+from forespeak.speculation.settings import LONGEST_DRAFT, LONGEST_GRAM, MOST_OCCURRENCES
 from forespeak.speculation.trace import Source
 from forespeak.ui.draft_sources import NAMES, what_it_does
 from forespeak.ui.form import caption, whole_box

@@ -18,8 +18,8 @@ from forespeak.engines.engine import (
 )
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.errors import UserFacingError
-from forespeak.speculation.decode import Event, Finished
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.events import Event, Finished
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import FinishReason, Origin, Source, Step, text_of
 from prompts import PROMPTS
 

@@ -18,8 +18,8 @@ from forespeak.errors import UserFacingError
 from forespeak.pairing.pair_memory import PairFiles
 from forespeak.pairing.parity import REPRODUCIBLE_LIMIT, check, context_needed
 from forespeak.pairing.self_test import SelfTest
-from forespeak.speculation.decode import Finished
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.events import Finished
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import Source, Step, text_of
 
 REQUEST = ParityRequest((Source.DRAFT_MODEL,), tokens=8, prompts=2)

@@ -18,11 +18,10 @@ from forespeak.engines.llamacpp.bindings import NativeModel, NativeVocabulary
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.engines.thinking import ThoughtMarks
 from forespeak.errors import UserFacingError
-from forespeak.speculation.decode import Finished
+from forespeak.speculation.events import Finished
 from forespeak.speculation.penalties import Dry, tokens_with
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import FinishReason, Source, Step, text_of
-from forespeak.speculation.verify import Rule
 
 SCHEMA = json.dumps(
     {

@@ -7,8 +7,8 @@ import pytest
 from forespeak.engines.drafting import Drafting
 from forespeak.engines.engine import ChatMessage, GenerationRequest, Role, Start
 from forespeak.engines.llamacpp.engine import LlamaEngine
-from forespeak.speculation.decode import Finished
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.events import Finished
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import GenerationStats
 
 

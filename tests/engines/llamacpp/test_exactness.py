@@ -19,9 +19,9 @@ from forespeak.speculation.controller import FixedDraftLength
 from forespeak.speculation.decode import DecodeSettings, generate
 from forespeak.speculation.draft_model import DraftModel
 from forespeak.speculation.language_model import Logits
-from forespeak.speculation.sampling import Sampler, SamplingSettings, distribution
+from forespeak.speculation.sampling import Sampler, distribution
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Step
-from forespeak.speculation.verify import Rule
 
 SEEDS = 3000
 TOKENS = 3

@@ -9,7 +9,7 @@ import numpy as np
 from engines.llamacpp.conftest import accept_any_pair
 from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Role
 from forespeak.engines.llamacpp.engine import LlamaEngine
-from forespeak.speculation.sampling import SamplingSettings
+from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import Source, Step
 from prompts import PROMPTS
 

@@ -43,7 +43,8 @@ from forespeak.engines.pair_knowledge import PairMemory
 from forespeak.engines.thinking import thought_marks, thoughts_behind
 from forespeak.errors import UserFacingError
 from forespeak.speculation.constraint import Constraint, NoTokenLeftError
-from forespeak.speculation.decode import DecodeSettings, Event, Finished, generate
+from forespeak.speculation.decode import DecodeSettings, generate
+from forespeak.speculation.events import Event, Finished
 from forespeak.speculation.language_model import EvaluationError
 from forespeak.speculation.penalties import tokens_with
 from forespeak.speculation.sampling import Sampler
