@@ -7,8 +7,10 @@ read from there at any time later.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from hashlib import blake2b
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 MOST_KEPT = 200
 """Headers that stay in the cache: a header with its vocabulary has 2 to 16 MB."""
 _ABOUT = "about.json"
+# Names that Windows keeps for devices, and an empty one.
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|)(?:\.|$)", re.IGNORECASE)
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 
 
@@ -97,7 +101,12 @@ class _RemoteFile:
             if self._cancelled():
                 raise Cancelled
             before = len(self.data)
-            self._more(end)
+            try:
+                self._more(end)
+            except HubError as error:
+                # What came before the connection broke is good; only a server without Range would start again.
+                if error.problem is not HubProblem.CONNECTION_LOST or self._whole or len(self.data) == before:
+                    raise
             if len(self.data) == before:
                 raise self._short()
         return bytes(self.data[offset:end])
@@ -132,7 +141,8 @@ class _RemoteFile:
                 raise nonsense(self._asked, "It sends the file packed, although it was asked not to.")
             if response.status_code == 206:
                 self._check_range(response, start)
-                self._take(response.iter_bytes(), stop)
+                # To the end of the answer, after which the connection serves the next request.
+                self._take(response.iter_bytes(), stop, hang_up=False)
                 return
             # A server that knows no ranges sends everything from the start: read on as needed, then hang up.
             self.data.clear()
@@ -147,14 +157,14 @@ class _RemoteFile:
         if match[3] not in {"*", str(self.size)}:
             raise self._short()
 
-    def _take(self, pieces: Iterator[bytes], end: int) -> None:
+    def _take(self, pieces: Iterator[bytes], end: int, *, hang_up: bool = True) -> None:
         """Read on until the data reach to `end`; a file sent as a whole may then reach a little beyond."""
         with self._client.library(self._asked):
             for piece in pieces:
                 if self._cancelled():
                     raise Cancelled
                 self.data += piece
-                if len(self.data) >= end:
+                if len(self.data) > end if not hang_up else len(self.data) >= end:
                     return
 
     def _short(self) -> HubError:
@@ -202,7 +212,7 @@ def _keep(kept: Path, remote: _RemoteFile, length: int) -> None:
             (kept, bytes(remote.data[:length])),
             (kept.parent / _ABOUT, json.dumps({"size": remote.size}).encode()),
         ):
-            part = path.with_name(path.name + ".part")
+            part = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.part")
             part.write_bytes(content)
             part.replace(path)
     except OSError as error:
@@ -230,4 +240,4 @@ def _prune(cache: Path, newest: Path) -> None:
 def _safe_name(name: str) -> str:
     """A name for a file of ours that still tells which model it is of. It lies in a folder of its own."""
     plain = re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)[-100:].strip(".")
-    return f"header-{plain}"
+    return f"_{plain}" if plain == _ABOUT or _RESERVED.match(plain) else plain
