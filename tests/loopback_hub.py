@@ -492,6 +492,11 @@ class _Handler(BaseHTTPRequestHandler):
             stop = end if fault.after is None else min(end, start + fault.after)
             # Written down also if the client goes away in the middle.
             with self._noting(status) as count:
+                if isinstance(stored.content, Path) and fault == Fault() and self.hub.rate is None:
+                    # As quick as a server can be: what is measured then is the client.
+                    with stored.content.open("rb") as file:
+                        count[0] = self.connection.sendfile(file, start, stop - start)
+                    return
                 for block in self._blocks(stored, fault, start, stop):
                     count[0] += len(block)
                     self.connection.sendall(block)

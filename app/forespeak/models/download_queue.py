@@ -1,0 +1,438 @@
+"""The downloads: two at a time, in an order that can be changed, and still there after the program has ended."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forespeak.errors import UserFacingError
+from forespeak.models.disk_errors import disk_error
+from forespeak.models.download_control import Control, Stopped, Tuning
+from forespeak.models.download_names import targets
+from forespeak.models.download_record import DownloadRecord, DownloadState, RecordFiles, new_id
+from forespeak.models.downloads import FileDownload
+from forespeak.models.file_hashes import FileHash, FileHashes
+from forespeak.models.hub_files import HubFile, HubFileGroup
+from forespeak.models.part_file import PART
+from forespeak.models.transfer_rate import Limiter, Speed
+
+if TYPE_CHECKING:
+    from forespeak.models.hub_client import HubClient
+
+_TELL_SECONDS = 0.2
+_CLOSE_SECONDS = 5.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """How a download stands. `done_bytes` of `total_bytes` are on the disk.
+
+    `paths` are the places of `files`; they exist when it is DONE, and the first one is what is loaded (of an MLX model,
+    its folder). `notice` is a sentence on why nothing comes at the moment, `error` why it FAILED.
+    """
+
+    id: str
+    repo: str
+    revision: str
+    label: str | None
+    name: str
+    files: tuple[HubFile, ...]
+    paths: tuple[Path, ...]
+    state: DownloadState
+    done_bytes: int
+    total_bytes: int
+    bytes_per_second: float | None = None
+    seconds_left: float | None = None
+    error: UserFacingError | None = None
+    notice: str = ""
+
+
+@dataclass(eq=False)
+class _Entry:
+    """A download in the list. Guarded by the queue's lock, but for what only its worker writes."""
+
+    id: str
+    group: HubFileGroup
+    paths: tuple[Path, ...]
+    state: DownloadState
+    error: UserFacingError | None = None
+    instead: tuple[Path, ...] = ()
+    done: list[int] = field(default_factory=list)
+    speed: Speed = field(default_factory=Speed)
+    notice: str = ""
+    control: Control | None = None
+    worker: threading.Thread | None = None
+    started: int = 0
+    told_at: float = 0.0
+
+    @property
+    def missing(self) -> int:
+        return max(0, self.group.size_bytes - sum(self.done))
+
+    def snapshot(self) -> Download:
+        running = self.state is DownloadState.RUNNING
+        rate = self.speed.per_second() if running else None
+        group = self.group
+        return Download(
+            self.id,
+            group.repo,
+            group.revision,
+            group.label,
+            group.name,
+            group.files,
+            self.paths,
+            self.state,
+            group.size_bytes if self.state is DownloadState.DONE else min(sum(self.done), group.size_bytes),
+            group.size_bytes,
+            rate,
+            self.missing / rate if rate else None,
+            self.error,
+            self.notice if self.state.is_active else "",
+        )
+
+
+class DownloadQueue:
+    """Thread-safe. `listener` gets a download after every change of state, and a few times a second while bytes come.
+
+    It is called from the queue's own threads, and from the caller's. `downloads()` has the current speed at any time.
+
+    `hub` gives the client to ask, anew for each file. `keep` False: the list ends with this process.
+    """
+
+    def __init__(
+        self,
+        models_folder: Path,
+        hub: Callable[[], HubClient],
+        listener: Callable[[Download], None],
+        *,
+        at_once: int = 2,
+        keep: bool = True,
+        tuning: Tuning | None = None,
+    ) -> None:
+        """Takes up what was left, and goes on with what was not paused."""
+        self.models_folder = models_folder
+        self.hashes = FileHashes(models_folder)
+        self._hub, self._listener, self._at_once, self._tuning = hub, listener, at_once, tuning or Tuning()
+        self._limiter = Limiter()
+        self._lock, self._telling = threading.RLock(), threading.RLock()
+        self._entries: list[_Entry] = []
+        self._workers: set[threading.Thread] = set()
+        self._records = RecordFiles(models_folder, keep=keep)
+        self._starts = 0
+        self._closed = False
+        with self._lock:
+            for record in self._records.adopt():
+                self._take_up(record)
+            self._start_next()
+
+    # What people do
+
+    def add(self, group: HubFileGroup, instead_of_fetching: Iterable[Path] = ()) -> str:
+        """Put a download at the end and return its id. The same one again is resumed, not doubled.
+
+        `instead_of_fetching` are files on this machine (see `file_hashes.identical`): where one has the right
+        contents, it is linked or copied. Raises UserFacingError: a part is missing on the Hub, a hostile file name, a
+        models folder that cannot be written.
+        """
+        if group.problem is not None:
+            raise UserFacingError(
+                f"“{group.name}” cannot be downloaded whole.",
+                f"In the repository, {group.problem[0].lower()}{group.problem[1:]}",
+                "Choose another quant, or another repository.",
+            )
+        paths = targets(self.models_folder, group.repo, [file.path for file in group.files])
+        with self._lock:
+            same = [each for each in self._entries if each.group == group and each.state is not DownloadState.DONE]
+        if same:
+            self.resume(same[0].id)
+            return same[0].id
+        with self._lock:
+            entry = _Entry(new_id(), group, paths, DownloadState.QUEUED, instead=tuple(instead_of_fetching))
+            entry.done = [0] * len(paths)
+            self._entries.append(entry)
+            try:
+                self._write(entry, must=True)
+            except OSError as error:
+                self._entries.remove(entry)
+                raise disk_error(error, paths[0]) from error
+            self._start_next()
+        self._tell(entry)
+        return entry.id
+
+    def pause(self, name: str) -> None:
+        """What is there stays; nothing more comes."""
+        self._change(name, DownloadState.PAUSED, {DownloadState.QUEUED, DownloadState.RUNNING, DownloadState.VERIFYING})
+
+    def resume(self, name: str) -> None:
+        """Go on with what is paused or has failed, in its turn."""
+        self._change(name, DownloadState.QUEUED, {DownloadState.PAUSED, DownloadState.FAILED})
+
+    def retry(self, name: str) -> None:
+        """As `resume`: what is there is kept."""
+        self.resume(name)
+
+    def cancel(self, name: str) -> None:
+        """Take it out of the list and delete what is there of it; finished files stay."""
+        with self._lock:
+            entry = self._find(name)
+            if entry is None or entry.state.is_over:
+                return
+            self._entries.remove(entry)
+            entry.state, entry.error = DownloadState.CANCELLED, None
+            self._write(entry)
+            self._stop(entry)
+            if entry.worker is None:
+                self._spawn(entry, self._discard)
+            self._start_next()
+        self._tell(entry)
+
+    def forget(self, name: str) -> None:
+        """Take a finished download out of the list."""
+        with self._lock:
+            entry = self._find(name)
+            if entry is not None and entry.state is DownloadState.DONE:
+                self._entries.remove(entry)
+
+    def move(self, name: str, place: int) -> None:
+        """To a place in the list, from 0. What runs already is not interrupted."""
+        with self._lock:
+            entry = self._find(name)
+            if entry is None:
+                return
+            self._entries.remove(entry)
+            self._entries.insert(max(0, place), entry)
+            for each in self._entries:
+                self._write(each)
+        self._tell(entry)
+
+    def downloads(self) -> tuple[Download, ...]:
+        """The list, in its order."""
+        with self._lock:
+            return tuple(entry.snapshot() for entry in self._entries)
+
+    def set_limit(self, bytes_per_second: float | None) -> None:
+        """For all downloads together; None is no limit."""
+        self._limiter.set(bytes_per_second)
+
+    def close(self) -> None:
+        """Stop everything; what was running goes on when a queue is made anew. May take seconds."""
+        with self._lock:
+            self._closed = True
+            for entry in self._entries:
+                self._stop(entry)
+            workers = set(self._workers)
+        until = time.monotonic() + _CLOSE_SECONDS
+        for worker in workers:
+            worker.join(max(0.0, until - time.monotonic()))
+        with self._lock:
+            self._records.close()
+
+    # The list
+
+    def _find(self, name: str) -> _Entry | None:
+        return next((entry for entry in self._entries if entry.id == name), None)
+
+    def _take_up(self, record: DownloadRecord) -> None:
+        try:
+            paths = targets(self.models_folder, record.group.repo, [file.path for file in record.group.files])
+        except UserFacingError:
+            # Not written by us.
+            return
+        entry = _Entry(record.id, record.group, paths, record.state, record.error, record.instead)
+        entry.done = [_there(path, file) for path, file in zip(paths, record.group.files, strict=True)]
+        if record.state is DownloadState.CANCELLED:
+            self._spawn(entry, self._discard)
+        elif record.state is not DownloadState.DONE:
+            self._entries.append(entry)
+
+    def _change(self, name: str, state: DownloadState, allowed: set[DownloadState]) -> None:
+        with self._lock:
+            entry = self._find(name)
+            if entry is None or entry.state not in allowed or self._closed:
+                return
+            entry.state, entry.error, entry.notice = state, None, ""
+            self._write(entry)
+            if state is DownloadState.PAUSED:
+                self._stop(entry)
+            self._start_next()
+        self._tell(entry)
+
+    def _write(self, entry: _Entry, *, must: bool = False) -> None:
+        """Keep it. Where the disk refuses, the list in memory goes on, and the parts tell most after a restart."""
+        place = self._entries.index(entry) if entry in self._entries else 0
+        state = DownloadState.QUEUED if entry.state.is_active else entry.state
+        try:
+            self._records.write(DownloadRecord(entry.id, place, entry.group, state, entry.error, entry.instead))
+        except OSError:
+            if must:
+                raise
+            _log.warning("a download's record could not be written", exc_info=True)
+
+    def _tell(self, entry: _Entry) -> None:
+        """Never with the lock held: the listener may take others."""
+        # One at a time, so that no older state arrives after a newer one.
+        with self._telling:
+            with self._lock:
+                entry.told_at = time.monotonic()
+                snapshot = entry.snapshot()
+            self._listener(snapshot)
+
+    # Workers
+
+    def _start_next(self) -> None:
+        if self._closed:
+            return
+        for entry in self._entries:
+            running = sum(1 for each in self._entries if each.worker is not None)
+            if running >= self._at_once:
+                return
+            # One that is still stopping starts when it has.
+            if entry.state is DownloadState.QUEUED and entry.worker is None:
+                self._starts += 1
+                entry.started, entry.state, entry.speed = self._starts, DownloadState.RUNNING, Speed()
+                self._spawn(entry, self._run)
+
+    def _spawn(self, entry: _Entry, work: Callable[[_Entry], None]) -> None:
+        entry.control = Control(limiter=self._limiter, claimed=lambda: self._claimed(entry))
+        entry.worker = threading.Thread(target=self._work, args=(entry, work), name="download", daemon=True)
+        self._workers.add(entry.worker)
+        entry.worker.start()
+
+    def _stop(self, entry: _Entry) -> None:
+        if entry.control is not None:
+            entry.control.stop()
+
+    def _claimed(self, entry: _Entry) -> int:
+        """What those who began before it still need."""
+        with self._lock:
+            return sum(
+                each.missing for each in self._entries if each.worker is not None and each.started < entry.started
+            )
+
+    def _work(self, entry: _Entry, work: Callable[[_Entry], None]) -> None:
+        try:
+            work(entry)
+        finally:
+            with self._lock:
+                assert entry.worker is not None
+                self._workers.discard(entry.worker)
+                entry.worker = entry.control = None
+                if entry.state is DownloadState.CANCELLED and work != self._discard:
+                    self._spawn(entry, self._discard)
+                self._start_next()
+            if entry.state is not DownloadState.CANCELLED:
+                self._tell(entry)
+
+    def _run(self, entry: _Entry) -> None:
+        self._tell(entry)
+        state, error = DownloadState.DONE, None
+        try:
+            self._fetch(entry)
+        except Stopped:
+            # Whoever stopped it has said what it is now.
+            return
+        except UserFacingError as failure:
+            state, error = DownloadState.FAILED, failure
+        except Exception as failure:  # noqa: BLE001 - a bug of ours must not end the queue
+            _log.exception("a download failed")
+            state = DownloadState.FAILED
+            error = UserFacingError(
+                f"“{entry.group.name}” could not be downloaded.",
+                f"This is a mistake in Forespeak ({type(failure).__name__}: {failure}).",
+                "Try again, and report it if it stays.",
+            )
+        with self._lock:
+            if not entry.state.is_active:
+                return
+            entry.state, entry.error, entry.notice = state, error, ""
+            if state is DownloadState.DONE:
+                self._records.remove(entry.id)
+            else:
+                self._write(entry)
+
+    def _fetch(self, entry: _Entry) -> None:
+        """All files of the group into verified parts, then all of them into their places.
+
+        Raises UserFacingError, Stopped.
+        """
+        group, control = entry.group, entry.control
+        assert control is not None
+        control.notice = lambda words: self._note(entry, words)
+        control.checking = lambda checking: self._check(entry, checking=checking)
+        files: list[FileDownload] = []
+        try:
+            for number, (file, path) in enumerate(zip(group.files, entry.paths, strict=True)):
+                control.progress = partial(self._progress, entry, number)
+                files.append(FileDownload(group.repo, group.revision, file, path, self._hub, control, self._tuning))
+                files[-1].run(entry.instead, self.hashes)
+            # What makes a folder or a set a model comes last, so that nothing incomplete is ever found.
+            for each in sorted(files, key=lambda each: each.file.name == "config.json" or each is files[0]):
+                each.finish()
+                self._keep_hash(group, each)
+        finally:
+            for each in files:
+                each.close()
+
+    def _keep_hash(self, group: HubFileGroup, file: FileDownload) -> None:
+        with contextlib.suppress(OSError):
+            there = file.target.stat()
+            where = (group.repo, group.revision, file.file.path)
+            self.hashes.note(file.target, FileHash(there.st_size, there.st_mtime_ns, file.sha256, file.git, *where))
+
+    def _discard(self, entry: _Entry) -> None:
+        for file, path in zip(entry.group.files, entry.paths, strict=True):
+            part = FileDownload(entry.group.repo, entry.group.revision, file, path, self._hub, Control(), self._tuning)
+            try:
+                part.discard()
+            except UserFacingError:
+                _log.warning("a part could not be removed", exc_info=True)
+        self._remove_empty_folders(entry.paths)
+        with self._lock:
+            self._records.remove(entry.id)
+
+    def _remove_empty_folders(self, paths: Sequence[Path]) -> None:
+        for path in paths:
+            for folder in path.parents:
+                if folder == self.models_folder:
+                    break
+                try:
+                    folder.rmdir()
+                except OSError:
+                    break
+
+    def _progress(self, entry: _Entry, number: int, done: int) -> None:
+        with self._lock:
+            entry.done[number] = done
+            entry.speed.add(sum(entry.done))
+        if time.monotonic() - entry.told_at > _TELL_SECONDS:
+            self._tell(entry)
+
+    def _note(self, entry: _Entry, words: str) -> None:
+        if entry.notice != words:
+            entry.notice = words
+            self._tell(entry)
+
+    def _check(self, entry: _Entry, *, checking: bool) -> None:
+        with self._lock:
+            if not entry.state.is_active:
+                return
+            entry.state = DownloadState.VERIFYING if checking else DownloadState.RUNNING
+            if not checking:
+                entry.speed = Speed()
+        self._tell(entry)
+
+
+def _there(path: Path, file: HubFile) -> int:
+    """About how much of a file is on the disk, before anything is checked."""
+    for each in (path, path.with_name(path.name + PART)):
+        with contextlib.suppress(OSError):
+            return min(each.stat().st_size, file.size_bytes)
+    return 0
