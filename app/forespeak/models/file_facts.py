@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forespeak.models.fingerprint import vocabulary_fingerprint
-from forespeak.models.gguf import GgufError, GgufKind, read_header
+from forespeak.models.gguf import GgufError, GgufKind, KnownTexts, read_header
 from forespeak.models.gguf_walker import LazyArray
 from forespeak.models.quantisation import quantisation_label
 
@@ -17,7 +17,8 @@ from forespeak.models.quantisation import quantisation_label
 class FileFacts:
     """One file's header. `weights` counts its weights by tensor type (matrices only), `parameters` all of them.
 
-    `problem` says in words why the file cannot be used; then the other fields may be empty.
+    `problem` says in words why the file cannot be used; then the other fields may be empty. `label` is the number
+    format where the file names it in words. Of an MLX folder, all files are one.
     """
 
     kind: GgufKind
@@ -36,15 +37,16 @@ class FileFacts:
     mtp_layers: int = 0
     vocabulary_size: int | None = None
     vocabulary_fingerprint: str | None = None
+    label: str | None = None
 
 
-def read_facts(path: Path) -> FileFacts:
+def read_facts(path: Path, known: KnownTexts | None = None) -> FileFacts:
     """The facts of a file on disk; one that is damaged has a `problem`. Raises GgufError if it cannot be read at all.
 
     (What is damaged stays so until the file changes; a disk that is away comes back.)
     """
     try:
-        header = read_header(path)
+        header = read_header(path, known)
         tokens = header.metadata.get("tokenizer.ggml.tokens")
         weights: Counter[str] = Counter()
         for tensor in header.tensors:
@@ -86,6 +88,6 @@ def parameters_of(parts: Sequence[FileFacts]) -> tuple[int, int | None]:
 
 def quantisation_of(parts: Sequence[FileFacts]) -> str | None:
     """What people call the number format of a model in one or several files; None without weights."""
-    if not any(part.parameters for part in parts):
-        return None
+    if parts[0].label is not None or not any(part.parameters for part in parts):
+        return parts[0].label
     return quantisation_label(parts[0].file_type, [weight for part in parts for weight in part.weights])

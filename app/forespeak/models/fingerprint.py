@@ -27,7 +27,7 @@ def vocabulary_fingerprint(header: GgufHeader) -> str | None:
         array = header.metadata.get(f"tokenizer.ggml.{name}")
         if isinstance(array, LazyArray):
             digest.update(f"{name} {array.element} {array.count} {array.length}\n".encode())
-            digest.update(array.raw())
+            digest.update(array.digest())
     for name in _OTHERS:
         digest.update(f"{name} {header.metadata.get(f'tokenizer.ggml.{name}')!r}\n".encode())
     return digest.hexdigest()

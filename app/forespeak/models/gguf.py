@@ -19,6 +19,7 @@ from forespeak.models.gguf_walker import (
     MOST_TENSORS,
     Fetch,
     GgufError,
+    KnownTexts,
     LazyArray,
     Problem,
     Tensor,
@@ -30,7 +31,17 @@ from forespeak.models.gguf_walker import (
 from forespeak.models.quantisation import quantisation_label
 from forespeak.models.sizes import compared_words
 
-__all__ = ["GgufError", "GgufHeader", "GgufKind", "LazyArray", "Problem", "Tensor", "parse_header", "read_header"]
+__all__ = [
+    "GgufError",
+    "GgufHeader",
+    "GgufKind",
+    "KnownTexts",
+    "LazyArray",
+    "Problem",
+    "Tensor",
+    "parse_header",
+    "read_header",
+]
 
 
 class GgufKind(Enum):
@@ -185,8 +196,11 @@ class GgufHeader:
 _LOCAL_PIECE = 1 << 19
 
 
-def read_header(path: Path) -> GgufHeader:
-    """The header of a file on disk whose tensors are all there. Raises GgufError."""
+def read_header(path: Path, known: KnownTexts | None = None) -> GgufHeader:
+    """The header of a file on disk whose tensors are all there. Raises GgufError.
+
+    With `known`, lists of texts are hashed, and those that are known already are read faster.
+    """
     try:
         about = path.stat()
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -216,7 +230,7 @@ def read_header(path: Path) -> GgufHeader:
                     length -= len(piece)
                 return b"".join(pieces)
 
-            header = parse_header(path, os.fstat(file.fileno()).st_size, fetch, _LOCAL_PIECE)
+            header = parse_header(path, os.fstat(file.fileno()).st_size, fetch, _LOCAL_PIECE, known)
     except OSError as error:
         raise unreadable(path, error) from error
     if header.needed_bytes > header.size_bytes:
@@ -230,12 +244,14 @@ def read_header(path: Path) -> GgufHeader:
     return header
 
 
-def parse_header(path: Path, size: int, fetch: Fetch, most_piece: int = MOST_PIECE) -> GgufHeader:
+def parse_header(
+    path: Path, size: int, fetch: Fetch, most_piece: int = MOST_PIECE, known: KnownTexts | None = None
+) -> GgufHeader:
     """The header of a file of `size` bytes, wherever it lies; `path` only names it. Raises GgufError.
 
     That the tensors are there is not checked. Pieces grow from 1 MiB up to `most_piece` bytes.
     """
-    walker = Walker(path, size, fetch, most_piece)
+    walker = Walker(path, size, fetch, most_piece, known)
     version = walker.preamble()
     tensor_count, entry_count = walker.u64(), walker.u64()
     if tensor_count > MOST_TENSORS or entry_count > MOST_ENTRIES:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from forespeak.models.file_facts import FileFacts, parameters_of, quantisation_of, read_facts
 from forespeak.models.formats import ModelFormat
-from forespeak.models.gguf import GgufError, GgufKind
-from forespeak.models.library_files import FoundFile, find_files
+from forespeak.models.gguf import GgufError, GgufKind, KnownTexts
+from forespeak.models.library_cache import FactsCache, Stamp
+from forespeak.models.library_files import FoundModel, Identity, find_models, repo_of
+from forespeak.models.mlx_folder import read_mlx_facts
 from forespeak.models.roots import Root, own_root
-from forespeak.models.shards import ShardName, missing_words, shard_name
+from forespeak.models.shards import missing_words, shard_name
 
 __all__ = ["Library", "LibraryItem", "ModelFormat", "Root"]
 
@@ -50,7 +54,7 @@ class LibraryItem:
     has_template: bool = False
     mtp_layers: int = 0
     problem: str | None = None
-    identity: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+    identity: Identity = field(default=(), repr=False)
 
     @property
     def usable(self) -> bool:
@@ -79,13 +83,24 @@ _UNUSABLE = {
 }
 
 
+_MOST_THREADS = 4
+
+
 class Library:
-    """`own` is the folder that is ours to change, `roots` are read only. `cache` is the folder for what is known."""
+    """`own` is the folder that is ours to change, `roots` are read only. `cache` is the folder for what is known.
+
+    Everything here reads disks: not for the UI thread. `scan` may run in several threads at once.
+    """
 
     def __init__(self, own: Path, roots: Sequence[Root], cache: Path) -> None:
         self._own = own
         self._roots = tuple(roots)
-        self._cache = cache
+        self._facts = FactsCache(cache)
+        self._texts = KnownTexts()
+
+    @property
+    def own(self) -> Path:
+        return self._own
 
     @property
     def roots(self) -> tuple[Root, ...]:
@@ -95,84 +110,151 @@ class Library:
     def scan(
         self, progress: Progress | None = None, cancelled: Callable[[], bool] = lambda: False
     ) -> tuple[LibraryItem, ...]:
-        """Everything there is, by name. What is seen through two roots or links is one item.
+        """Everything there is, by name. What is seen through two roots or links is one item, in the first root.
 
-        Never raises for what a file holds. When cancelled, what was found until then is returned.
+        `progress` counts models whose headers had to be read. Never raises for what a file holds. When cancelled, what
+        was found until then is returned.
         """
-        groups = [
-            (root, group) for root in self.roots for group in _groups(find_files(root, cancelled)) if not cancelled()
+        found: dict[Identity, tuple[Root, FoundModel]] = {}
+        for root in self.roots:
+            for model in find_models(root, cancelled):
+                found.setdefault(model.identity, (root, model))
+        self._read_new([model for _, model in found.values()], progress or _ignore, cancelled)
+        items = [
+            item
+            for root, model in found.values()
+            if (parts := self._known(model)) is not None and (item := _item(root, model, parts)) is not None
         ]
-        seen: set[tuple[tuple[int, int], ...]] = set()
-        items = []
-        for done, (root, group) in enumerate(groups):
-            if progress is not None:
-                progress(done, len(groups))
-            if cancelled():
-                break
-            item = _item(root, group)
-            if item is not None and item.identity not in seen:
-                seen.add(item.identity)
-                items.append(item)
-        if progress is not None:
-            progress(len(groups), len(groups))
+        self._facts.save()
         return tuple(sorted(items, key=lambda item: (item.name.casefold(), str(item.path))))
 
+    def _known(self, model: FoundModel) -> list[FileFacts] | None:
+        """What is known of a model's files; None if one of them has not been read."""
+        facts = [self._facts.get(path, stamp) for path, stamp in _stamps(model)]
+        return [each for each in facts if each is not None] if None not in facts else None
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """The files of one model by part number, and the name they share."""
+    def _read_new(self, models: Sequence[FoundModel], progress: Progress, cancelled: Callable[[], bool]) -> None:
+        new = [model for model in models if self._known(model) is None]
+        done = 0
+        progress(done, len(new))
+        if not new:
+            return
+        # Reading and hashing let other threads run meanwhile.
+        with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), "library") as threads:
+            waiting = {threads.submit(self._read, model) for model in new}
+            while waiting:
+                finished, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+                for each in finished:
+                    each.result()
+                done += len(finished)
+                progress(done, len(new))
+                if cancelled():
+                    threads.shutdown(cancel_futures=True)
+                    return
 
-    files: dict[int, FoundFile]
-    shard: ShardName | None
+    def _read(self, model: FoundModel) -> None:
+        for path, stamp in _stamps(model):
+            try:
+                facts = read_facts(path, self._texts) if model.folder is None else read_mlx_facts(path, model.names)
+            except (GgufError, OSError):
+                return  # away for the moment: it is not listed, and asked again next time
+            # A folder that is no model of ours is remembered as such.
+            self._facts.put(path, stamp, facts or FileFacts(GgufKind.OTHER, problem=""))
 
 
-def _groups(files: Sequence[FoundFile]) -> Iterator[_Group]:
-    """Shard sets together, in the order in which their first file was found."""
-    sets: dict[tuple[Path, str, int], _Group] = {}
-    for file in files:
-        shard = shard_name(file.path.name)
-        if shard is None or shard.count == 1:
-            yield _Group({1: file}, None)
-        else:
-            key = (file.path.parent, shard.stem, shard.count)
-            sets.setdefault(key, _Group({}, shard)).files[shard.number] = file
-    yield from sets.values()
+def _ignore(done: int, total: int) -> None:
+    """Nobody listens."""
 
 
-def _item(root: Root, group: _Group) -> LibraryItem | None:
-    """None if the file has gone or cannot be reached."""
-    files = [file for _, file in sorted(group.files.items())]
-    try:
-        parts = [read_facts(file.path) for file in files]
-    except GgufError:
+def _stamps(model: FoundModel) -> list[tuple[Path, Stamp]]:
+    if model.folder is None:
+        return [(file.path, (file.size, file.modified_ns)) for file in model.files]
+    # The small files of a folder belong to what is read of it.
+    latest = 0
+    for name in sorted(model.names):
+        if name.endswith((".json", ".jinja")):
+            try:
+                latest = max(latest, (model.folder / name).stat().st_mtime_ns)
+            except OSError:
+                continue
+    sizes = sum(file.size for file in model.files)
+    return [(model.folder, (sizes, max(file.modified_ns for file in model.files), latest, len(model.names)))]
+
+
+def look_at(root: Root, model: FoundModel) -> LibraryItem | None:
+    """The item that a model on disk is, read anew; None if it is none. Raises GgufError, OSError."""
+    if model.folder is not None:
+        facts = read_mlx_facts(model.folder, model.names)
+        return None if facts is None else _item(root, model, [facts])
+    return _item(root, model, [read_facts(file.path) for file in model.files])
+
+
+def _item(root: Root, model: FoundModel, parts: Sequence[FileFacts]) -> LibraryItem | None:
+    """None for a folder that holds a model of another kind."""
+    first, shard = parts[0], model.shard
+    if first.problem == "":
         return None
-    first = files[0]
-    shard = group.shard
-    missing = () if shard is None else tuple(set(range(1, shard.count + 1)) - set(group.files))
     parameters, active = parameters_of(parts)
-    return LibraryItem(
-        path=first.path,
-        files=tuple(file.path for file in files),
+    item = LibraryItem(
+        path=model.path,
+        files=tuple(file.path for file in model.files),
         root=root,
-        format=ModelFormat.GGUF,
-        kind=parts[0].kind,
-        name=first.path.stem if shard is None else shard.stem,
-        size_bytes=sum(file.size for file in files),
-        modified=max(file.modified_ns for file in files) / 1e9,
-        title=parts[0].title,
-        architecture=parts[0].architecture,
+        format=ModelFormat.GGUF if model.folder is None else ModelFormat.MLX,
+        kind=first.kind,
+        name=_name_of(model),
+        size_bytes=sum(file.size for file in model.files),
+        modified=max(file.modified_ns for file in model.files) / 1e9,
+        title=first.title,
+        repo=repo_of(root, model.path),
+        architecture=first.architecture,
         parameters=parameters or None,
         active_parameters=active,
         quantisation=quantisation_of(parts),
-        context_length=parts[0].context_length,
-        vocabulary_size=parts[0].vocabulary_size,
-        vocabulary_fingerprint=parts[0].vocabulary_fingerprint,
-        has_template=parts[0].has_template,
-        mtp_layers=parts[0].mtp_layers,
-        problem=missing_words(missing, shard.count) if shard and missing else _problem_of(parts),
-        identity=tuple(file.identity for file in files),
+        context_length=first.context_length,
+        vocabulary_size=first.vocabulary_size,
+        vocabulary_fingerprint=first.vocabulary_fingerprint,
+        has_template=first.has_template,
+        mtp_layers=first.mtp_layers,
+        problem=_problem_of(model, parts),
+        identity=model.identity,
     )
+    # The parts say so together, also where the first one is missing.
+    return item if shard is None or item.kind is not GgufKind.LATER_SHARD else replace(item, kind=GgufKind.MODEL)
 
 
-def _problem_of(parts: Sequence[FileFacts]) -> str | None:
-    return next((part.problem for part in parts if part.problem is not None), None)
+def _name_of(model: FoundModel) -> str:
+    if model.folder is not None:
+        return model.folder.name
+    return model.path.stem if model.shard is None else model.shard.stem
+
+
+def _problem_of(model: FoundModel, parts: Sequence[FileFacts]) -> str | None:
+    said = next((part.problem for part in parts if part.problem is not None), None)
+    if model.folder is not None or said is not None:
+        return said
+    shard, (number, count) = model.shard, parts[0].shard
+    if shard is None:
+        if count == 1:
+            return None
+        return (
+            f"It is part {number} of {count} of a split model, and its name does not say so: the other parts cannot be "
+            f"found. It should end in -{number:05d}-of-{count:05d}.gguf."
+        )
+    numbers = _numbers(model)
+    if len(numbers) < shard.count:
+        # Not the whole range: a name may claim any number of parts.
+        lacking = [each for each in range(1, min(shard.count, _MOST_PARTS) + 1) if each not in numbers]
+        return missing_words(lacking, shard.count)
+    for file, part, wanted in zip(model.files, parts, sorted(numbers), strict=True):
+        if part.shard != (wanted, shard.count):
+            place = f"part {part.shard[0]} of {part.shard[1]}" if part.shard[1] > 1 else "a whole model"
+            return f"“{file.path.name}” holds {place}, and not what its name says."
+    return None
+
+
+_MOST_PARTS = 9999
+
+
+def _numbers(model: FoundModel) -> set[int]:
+    names = (shard_name(file.path.name) for file in model.files)
+    return {part.number for part in names if part is not None}
