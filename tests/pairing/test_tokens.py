@@ -65,6 +65,7 @@ def test_same_name_other_type(tmp_path: Path, ours: tuple[str, int], theirs: tup
 def test_roles(tmp_path: Path) -> None:
     end = one(tmp_path, "</s>", CONTROL, eos_token_id=1)
     assert shares_role(end, one(tmp_path, "<|im_end|>", CONTROL, eos_token_id=1, eot_token_id=2), 1)
+    assert shares_role(end, one(tmp_path, "<|im_end|>", CONTROL, eos_token_id=0), 1)  # it ends turns, by its name
     assert not shares_role(end, one(tmp_path, "<s>", CONTROL, bos_token_id=1), 1)
     assert not shares_role(end, one(tmp_path, "word", NORMAL, eos_token_id=1), 1)
     assert not shares_role(one(tmp_path, "a", CONTROL), one(tmp_path, "b", CONTROL), 1)

@@ -42,7 +42,8 @@ def shares_role(target: Vocabulary, draft: Vocabulary, token: int) -> bool:
     for v in (target, draft):
         if v.type_of(token) not in {TokenType.CONTROL, TokenType.UNKNOWN}:
             return False
-        roles.append([token == special for special in (v.bos, v.eos, v.eot, v.unknown, v.padding)])
+        # Which token ends a reply and which a turn is known by name only in many files.
+        roles.append([token == v.bos, token in {v.eos, v.eot}, token == v.unknown, token == v.padding])
     return any(roles[0]) and roles[0] == roles[1]
 
 
