@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -35,12 +35,14 @@ class Machine:
     gpus: tuple[Gpu, ...] = ()
     unified: bool = False
 
-    def with_freed(self, count: int) -> Machine:
-        """The machine once `count` bytes of main memory are given back, such as those of the pair in use."""
+    def with_freed(self, count: int, on_gpus: Mapping[str, int] | None = None) -> Machine:
+        """The machine once this much is given back: `count` bytes of main memory, and by name those of GPUs."""
+        given = {gpu.name: count for gpu in self.gpus} if self.unified else dict(on_gpus or {})
+        gpus = tuple(
+            replace(gpu, free_bytes=min(gpu.total_bytes, gpu.free_bytes + max(0, given.get(gpu.name, 0))))
+            for gpu in self.gpus
+        )
         available = min(self.total_bytes, self.available_bytes + max(0, count))
-        if not self.unified:
-            return replace(self, available_bytes=available)
-        gpus = tuple(replace(gpu, free_bytes=min(gpu.total_bytes, gpu.free_bytes + max(0, count))) for gpu in self.gpus)
         return replace(self, available_bytes=available, gpus=gpus)
 
 

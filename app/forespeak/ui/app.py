@@ -145,6 +145,7 @@ def make_session(
         ),
         pairs,
     )
+    session.watch_memory()
     session.preferencesChanged.connect(appearance.apply)
     add_menus(window, session, where.logs)
     window.closing.connect(session.close)

@@ -1,4 +1,4 @@
-"""How much memory the app and its engine take, asked every few seconds off the UI thread."""
+"""How much memory the app and its engine take, asked every few seconds; and whether a pair would fit beside it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from forespeak.engines.engine import LoadRequest
+from forespeak.errors import UserFacingError
+from forespeak.models.memory import MAIN_MEMORY, MemoryPlan
 from forespeak.ui.background import Worker
 
 INTERVAL_MS = 4000
@@ -47,3 +50,20 @@ def memory_of(engine: int | None) -> tuple[int, int]:
             # It has ended, or is not ours to look at.
             pass
     return used, psutil.virtual_memory().total
+
+
+def plan_beside(engine: int | None, request: LoadRequest, loaded: MemoryPlan | None) -> MemoryPlan | None:
+    """The plan of a request once the loaded pair has gone; None where a file cannot be read: the engine tells why.
+
+    Reads files, and asks the drivers of GPUs where there are such: not for the UI thread.
+    """
+    from forespeak.models.machine_memory import private_bytes
+    from forespeak.pairing.load_plan import machine_now, plan_load
+
+    freed = 0 if engine is None else private_bytes(engine)
+    devices = () if loaded is None or engine is None else loaded.devices
+    on_gpus = {need.device: need.needed_bytes for need in devices if need.device != MAIN_MEMORY}
+    try:
+        return plan_load(request, machine_now().with_freed(freed, on_gpus))
+    except UserFacingError:
+        return None

@@ -22,6 +22,8 @@ from forespeak.engines.engine import (
     Progress,
 )
 from forespeak.errors import UserFacingError
+from forespeak.models.memory import Fit as MemoryFit
+from forespeak.models.memory import MemoryPlan, Suggestion, SuggestionKind
 from forespeak.ui.background import Worker
 from forespeak.ui.engine_bridge import EngineBridge
 from forespeak.ui.preferences import Preferences
@@ -36,6 +38,8 @@ class PairState(Enum):
     """Nothing chosen; the starter pair can be had."""
     UNPACKING = "unpacking"
     LOADING = "loading"
+    TOO_LARGE = "too large"
+    """Not loaded, because memory would not do; the user may have it loaded all the same."""
     READY = "ready"
     FAILED = "failed"
 
@@ -65,7 +69,10 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class PairStatus:
-    """`fit` None: not known yet, or no draft. `draft_problem`: why there is no draft although one was chosen."""
+    """`fit` None: not known yet, or no draft. `draft_problem`: why there is no draft although one was chosen.
+
+    `plan`: what the pair takes, as far as that could be told.
+    """
 
     state: PairState
     target: Path | None = None
@@ -75,11 +82,16 @@ class PairStatus:
     draft_problem: str | None = None
     progress: Progress | None = None
     problem: UserFacingError | Failed | Died | None = None
+    plan: MemoryPlan | None = None
 
     @property
     def can_send(self) -> bool:
         """Whether a message may be sent; while it loads, the message waits."""
         return self.state in {PairState.STARTING, PairState.UNPACKING, PairState.LOADING, PairState.READY}
+
+
+MemoryCheck = Callable[[LoadRequest, MemoryPlan | None], MemoryPlan | None]
+"""(what is to be loaded, the plan of what is loaded now) -> its plan; None: cannot be told. Off the UI thread."""
 
 
 class Models(Protocol):
@@ -132,6 +144,10 @@ class PairController(QObject):
         self._choice = 0
         """Grows with each choice: what an older one finds out no longer counts."""
         self._cancelled = False
+        self.check_memory: MemoryCheck | None = None
+        self._held: LoadRequest | None = None
+        """What waits for the user's word, because it is too large."""
+        self._loaded_plan: MemoryPlan | None = None
         self.status = PairStatus(PairState.STARTING)
         bridge.eventArrived.connect(self._on_event)
 
@@ -191,6 +207,32 @@ class PairController(QObject):
         if self._request is not None:
             self._cancelled = True
             self.client.cancel(self._request)
+        elif self.status.state is PairState.LOADING:
+            # Its size is still being looked at.
+            self._choice += 1
+            self._choose_again()
+
+    def load_anyway(self) -> None:
+        """Load what was found too large."""
+        if self._held is not None:
+            self._set(replace(self.status, state=PairState.LOADING))
+            self._load(self._held)
+
+    def take_advice(self, suggestion: Suggestion) -> None:
+        """Do what makes a pair fit that was found too large: it is kept as the user's own choice."""
+        preferences = self._preferences
+        match suggestion.kind:
+            case SuggestionKind.CONTEXT:
+                preferences = replace(preferences, context_length=suggestion.settings.context_length)
+            case SuggestionKind.CACHE_TYPE:
+                preferences = replace(preferences, reproducible=False)
+            case SuggestionKind.NO_DRAFT:
+                preferences = replace(preferences, draft=None)
+            case _:
+                return
+        self._preferences = preferences
+        self.preferencesChanged.emit(preferences)
+        self._begin()
 
     def retry(self) -> None:
         """After a failure: look at the disk again and load."""
@@ -269,19 +311,42 @@ class PairController(QObject):
             self._request = self.client.convert(starter.conversion)
             self._bridge.watch(self._request)
             return
+        self._held = None
         self._set(PairStatus(PairState.LOADING, target, draft))
-        self._look(target, draft)
         settings = self._preferences
-        self._request = self.client.load(
-            LoadRequest(
-                target=target,
-                draft=draft,
-                context_length=settings.context_length,
-                reproducible=settings.reproducible,
-                threads=settings.threads,
-            )
+        request = LoadRequest(
+            target=target,
+            draft=draft,
+            context_length=settings.context_length,
+            reproducible=settings.reproducible,
+            threads=settings.threads,
         )
+        if self.check_memory is None:
+            self._load(request)
+        else:
+            self._weigh(request, self.check_memory)
+        self._look(target, draft)
+
+    def _load(self, request: LoadRequest) -> None:
+        self._held = None
+        self._request = self.client.load(request)
         self._bridge.watch(self._request)
+
+    def _weigh(self, request: LoadRequest, check: MemoryCheck) -> None:
+        """Load what fits into memory; ask about what does not."""
+        choice, before = self._choice, self._loaded_plan
+
+        def weighed(plan: MemoryPlan | None) -> None:
+            if choice != self._choice:
+                return
+            if plan is not None and plan.fit is MemoryFit.TOO_LARGE:
+                self._held = request
+                self._set(replace(self.status, state=PairState.TOO_LARGE, plan=plan))
+                return
+            self._set(replace(self.status, plan=plan))
+            self._load(request)
+
+        self._worker.run(lambda: check(request, before), weighed)
 
     def _look(self, target: Path, draft: Path | None) -> None:
         """Names and the verdict, which need only the files' headers and are there before the weights."""
@@ -320,6 +385,7 @@ class PairController(QObject):
                 self._begin()
             case Loaded() as loaded:
                 self._end_request()
+                self._loaded_plan = self.status.plan
                 self._set(
                     replace(
                         self.status,

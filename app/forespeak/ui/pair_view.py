@@ -10,6 +10,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal, Slot
 from PySide6.QtWidgets import QFileDialog
 
 from forespeak.errors import UserFacingError
+from forespeak.models.memory import MemoryPlan, Suggestion, SuggestionKind
 from forespeak.speculation.trace import Source, SpeculationState
 from forespeak.ui.chat_controller import ChatController
 from forespeak.ui.draft_sources import chain_words, in_order
@@ -117,6 +118,7 @@ class PairView(QObject):
     def show(self) -> None:
         status = self._pair.status
         self._window.top.show_pair(status, self._preferences, self._pair.name)
+        self._window.top.set_plan(status.plan if status.state is PairState.READY else None)
         show_card(self._window.card, status, self._pair.starter, self._pair.name(status.target))
         composer = self._window.composer
         composer.set_blocked(None if status.can_send else self.tr("Choose a model first."))
@@ -170,18 +172,27 @@ class PairView(QObject):
             self._pair.retry()
         elif state is PairState.EMPTY:
             self._browse_target()
+        elif state is PairState.TOO_LARGE and (advice := best_advice(self._pair.status.plan)) is not None:
+            self._pair.take_advice(advice)
+        elif state is PairState.TOO_LARGE:
+            self._browse_target()
 
     @Slot()
     def _card_secondary(self) -> None:
         if self._pair.status.state in {PairState.UNPACKING, PairState.LOADING}:
             self._pair.cancel()
+        elif self._pair.status.state is PairState.TOO_LARGE:
+            self._pair.load_anyway()
         else:
             self._browse_target()
 
     @Slot()
     def _card_details(self) -> None:
-        if self._pair.status.problem is not None:
-            self._problems.show_dialog(self._pair.status.problem)
+        status = self._pair.status
+        if status.problem is not None:
+            self._problems.show_dialog(status.problem)
+        elif status.plan is not None:
+            self._problems.show_dialog(plan_words(status.plan))
 
     @Slot(object)
     def show_context(self, used: int | None) -> None:
@@ -192,6 +203,18 @@ class PairView(QObject):
 
 def _tr(words: str) -> str:
     return QCoreApplication.translate("ModelCard", words)
+
+
+def best_advice(plan: MemoryPlan | None) -> Suggestion | None:
+    """What the window can do by itself to make a pair fit, the best first."""
+    can = {SuggestionKind.CONTEXT, SuggestionKind.CACHE_TYPE, SuggestionKind.NO_DRAFT}
+    return next((each for each in (() if plan is None else plan.suggestions) if each.kind in can), None)
+
+
+def plan_words(plan: MemoryPlan) -> UserFacingError:
+    """All of a plan, for a dialog."""
+    advice = " ".join(each.words for each in plan.suggestions)
+    return UserFacingError(plan.sentence, "\n".join(plan.lines()), advice or _tr("Choose a smaller model."))
 
 
 def show_card(card: ModelCard, status: PairStatus, starter: Starter | None, name: str) -> None:
@@ -232,6 +255,17 @@ def show_card(card: ModelCard, status: PairStatus, starter: Starter | None, name
                 "" if progress is None else progress.doing,
                 secondary=_tr("Cancel"),
                 fraction=0.0 if progress is None else progress.fraction,
+            )
+        case PairState.TOO_LARGE:
+            assert status.plan is not None
+            advice = best_advice(status.plan)
+            others = [each.words for each in status.plan.suggestions if each is not advice]
+            card.show_card(
+                _tr("{name} does not fit into memory").format(name=name),
+                " ".join([status.plan.sentence, *others]),
+                primary=_tr("Choose a GGUF file…") if advice is None else advice.words.removesuffix("."),
+                secondary=_tr("Load anyway"),
+                details=True,
             )
         case PairState.FAILED:
             problem = status.problem

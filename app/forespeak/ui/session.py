@@ -18,7 +18,7 @@ from forespeak.ui.chat_view import ChatView
 from forespeak.ui.engine_bridge import EngineBridge
 from forespeak.ui.live_reply import ReplySaver
 from forespeak.ui.main_window import MainWindow
-from forespeak.ui.memory_use import MemoryUse
+from forespeak.ui.memory_use import MemoryUse, plan_beside
 from forespeak.ui.pair_controller import Models, PairController
 from forespeak.ui.pair_view import PairView
 from forespeak.ui.parity_controller import KeptResults, ParityController
@@ -238,3 +238,7 @@ class Session(QObject):
     def _engine_pid(self) -> int | None:
         # Other engines have no process of their own.
         return getattr(self.pair.client, "pid", None) if self.pair.has_client else None
+
+    def watch_memory(self) -> None:
+        """From now on, what does not fit into this machine's memory is asked about before it is loaded."""
+        self.pair.check_memory = lambda request, loaded: plan_beside(self._engine_pid(), request, loaded)

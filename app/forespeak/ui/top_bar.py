@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
+from forespeak.models.memory import MemoryPlan
 from forespeak.models.sizes import size_words
 from forespeak.ui.draft_sources import NAMES, chain_words, short_name, what_it_does
 from forespeak.ui.icons import icon
@@ -29,6 +30,7 @@ class TopBar(QFrame):
 
     def __init__(self, choices: Callable[[], Sequence[Choice]], parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._plan: MemoryPlan | None = None
         self.setObjectName("topBar")
         self.setFixedHeight(56)
         self.sidebar_button = QToolButton()
@@ -100,9 +102,16 @@ class TopBar(QFrame):
         gigabytes = 1_000_000_000
         value = self.tr("{used:.1f} of {total:.1f} GB").format(used=used / gigabytes, total=total / gigabytes)
         tip = self.tr("Forespeak and its engine use {used} of this machine's {total}.")
-        self.memory.set_words(self.tr("Memory"), value, tip.format(used=size_words(used), total=size_words(total)))
+        words = [tip.format(used=size_words(used), total=size_words(total))]
+        if self._plan is not None:
+            words += ["", self.tr("Planned for this pair:"), *self._plan.lines()]
+        self.memory.set_words(self.tr("Memory"), value, "\n".join(words))
         window = self.window()
         self.memory.setVisible(window.width() >= WITH_MEMORY)
+
+    def set_plan(self, plan: MemoryPlan | None) -> None:
+        """What the pair in use was planned to take; the chip tells with its next measurement."""
+        self._plan = plan
 
     def show_pair(self, status: PairStatus, preferences: Preferences, name: Callable[[Path | None], str]) -> None:
         """What is chosen, how far it is, and whether the two fit."""
@@ -134,7 +143,7 @@ class TopBar(QFrame):
                 doing = self.tr("unpacking") if status.state is PairState.UNPACKING else self.tr("loading")
                 percent = "" if status.progress is None else f" {100 * status.progress.fraction:.0f} %"
                 return self.tr("Target · {doing}").format(doing=doing) + percent, name
-            case PairState.FAILED if name:
+            case PairState.FAILED | PairState.TOO_LARGE if name:
                 return self.tr("Target · not loaded"), name
             case _:
                 return self.tr("Target"), name or self.tr("Choose a model")
