@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from forespeak import terminal
 from forespeak.compare.plan import Comparison, Pair, Prompt, Way
 from forespeak.compare.prompts import CATEGORIES, MORE_CATEGORIES, suite
-from forespeak.engines.engine import Engine, Progress, Start
+from forespeak.engines.engine import Engine, LoadRequest, Progress, Start
 from forespeak.errors import UserFacingError
 from forespeak.sampling_arguments import whole
 from forespeak.speculation.settings import Rule, SamplingSettings
@@ -65,6 +65,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser], models
     pairs("--context", type=whole(1), metavar="N", help="context length in tokens")
     pairs("--threads", type=whole(1), metavar="N", help="threads to compute with")
     pairs("--reproducible", action="store_true", help="the same words to the letter; more memory, may be slower")
+    terminal.add_load_argument(pairs)
 
     several("--source", metavar="S", help="what drafts (default: the draft model; without one, prompt-lookup)")
     several("--length", metavar="K", help="tokens of a draft, or auto (default: auto 4)")
@@ -226,7 +227,7 @@ def _bench(models: Models, options: argparse.Namespace) -> int:
     try:
         with terminal.Interrupt() as interrupt, terminal.ProgressLine() as line:
             comparison = Comparison(
-                pairs=_pairs(models, names, ways, engine, line, interrupt.asked),
+                pairs=_pairs(models, names, ways, engine, line, interrupt.asked, partial(_see_that_it_fits, options)),
                 ways=ways,
                 prompts=prompts,
                 temperatures=tuple(dict.fromkeys(options.temperature or (0.0, 0.8))),
@@ -259,8 +260,9 @@ def _pairs(
     engine: Engine,
     line: terminal.ProgressLine,
     cancelled: Callable[[], bool],
+    weigh: Callable[[Pair], None],
 ) -> tuple[Pair, ...]:
-    """The files of all pairs, looked at before anything is measured. Raises UserFacingError."""
+    """The files of all pairs, looked at and weighed before anything is measured. Raises UserFacingError."""
     from forespeak.models.gguf import read_header
     from forespeak.pairing.compatibility import refusal
 
@@ -282,7 +284,19 @@ def _pairs(
                 "Name one with --draft, or another --source, such as prompt-lookup.",
             )
         pairs.append(Pair(target, draft))
-    return tuple(dict.fromkeys(pairs))
+    different = tuple(dict.fromkeys(pairs))
+    for pair in different:
+        weigh(pair)
+    return different
+
+
+def _see_that_it_fits(options: argparse.Namespace, pair: Pair) -> None:
+    from forespeak.pairing.load_plan import see_that_it_fits
+
+    request = LoadRequest(
+        pair.target, pair.draft, options.context, reproducible=options.reproducible, threads=options.threads
+    )
+    see_that_it_fits(request, anyway=options.load_anyway, ask=terminal.asker())
 
 
 class _Watcher:

@@ -125,6 +125,7 @@ def _add_chat(parser: argparse.ArgumentParser) -> None:
     add_draft_argument(models)
     models("--context", type=whole(1), metavar="N", help="context length in tokens")
     models("--threads", type=whole(1), metavar="N", help="threads to compute with")
+    terminal.add_load_argument(models)
     models(
         "--reproducible",
         action="store_true",
@@ -221,15 +222,20 @@ def _sources(options: argparse.Namespace) -> tuple[Source, ...]:
 
 def _load(engine: Engine, options: argparse.Namespace) -> Loaded:
     """Load the pair, with progress on stderr. Raises UserFacingError; KeyboardInterrupt if Ctrl+C stopped it."""
+    from forespeak.pairing.load_plan import see_that_it_fits
+
     draft = drafts_of(options).model if Source.DRAFT_MODEL in _sources(options) else None
     with terminal.Interrupt() as interrupt, terminal.ProgressLine() as progress:
-        request = LoadRequest(
-            target=_target_path(options.target, engine, progress.show, interrupt.asked),
-            draft=None if draft is None else _draft_path(draft),
-            context_length=options.context,
-            reproducible=options.reproducible,
-            threads=options.threads,
-        )
+        target = _target_path(options.target, engine, progress.show, interrupt.asked)
+    request = LoadRequest(
+        target=target,
+        draft=None if draft is None else _draft_path(draft),
+        context_length=options.context,
+        reproducible=options.reproducible,
+        threads=options.threads,
+    )
+    see_that_it_fits(request, anyway=options.load_anyway, ask=terminal.asker())
+    with terminal.Interrupt() as interrupt, terminal.ProgressLine() as progress:
         loaded = engine.load(request, progress.show, interrupt.asked)
     if loaded is None:
         raise KeyboardInterrupt

@@ -55,6 +55,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser], models
     add("--tokens", type=whole(2), metavar="N", help=f"tokens of a reply (default: {_TOKENS})")
     add("--quick", action="store_true", help=f"{_QUICK_PROMPTS} prompts instead of twelve, shorter replies")
     add("--threads", type=whole(1), metavar="N", help="threads to compute with")
+    terminal.add_load_argument(add)
     add("--json", action="store_true", help="print what was found as JSON")
 
 
@@ -128,12 +129,14 @@ def _check(
 ) -> ParityResult | None:
     """Load a pair and check it; None if it was cancelled before. Raises UserFacingError."""
     from forespeak.engines.pair_knowledge import ReproducibleEngine
+    from forespeak.pairing.load_plan import see_that_it_fits
     from forespeak.pairing.parity import context_needed
 
     tokens = options.tokens or (_QUICK_TOKENS if options.quick else _TOKENS)
     request = ParityRequest(sources, tokens, options.length, _QUICK_PROMPTS if options.quick else None)
     # The context of a chat is not needed here; the check makes its own.
     load = LoadRequest(target, draft, context_needed(request), reproducible=True, threads=options.threads)
+    see_that_it_fits(load, anyway=options.load_anyway, ask=terminal.asker())
     loaded = engine.load(load, line.show, cancelled)
     if loaded is None:
         return None

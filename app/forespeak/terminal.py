@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType, TracebackType
 from typing import TextIO
@@ -177,6 +177,22 @@ def say(text: str) -> None:
     sys.stdout.flush()
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
+
+
+def add_load_argument(add: Callable[..., object]) -> None:
+    add("--load-anyway", action="store_true", help="load even what does not fit into this machine's memory")
+
+
+def asker() -> Callable[[str], bool] | None:
+    """Asks a question on the terminal, yes or no; None where nobody is there to answer."""
+    return _ask if sys.stdin.isatty() and sys.stderr.isatty() else None
+
+
+def _ask(question: str) -> bool:
+    sys.stdout.flush()
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def say_error(error: UserFacingError) -> None:

@@ -299,9 +299,10 @@ def _suggestions(
         return helps
 
     now = settings.context_for(target).length
+    longest = min(now - 1, target.trained_context or now)
     for length in _CONTEXTS:
         shorter = replace(settings, context_length=length)
-        if length < now and consider(SuggestionKind.CONTEXT, f"Use a context of {length:,} tokens.", shorter):
+        if length <= longest and consider(SuggestionKind.CONTEXT, f"Use a context of {length:,} tokens.", shorter):
             break
     if settings.cache_type == "F32":
         smaller = replace(settings, cache_type="F16")
