@@ -7,20 +7,50 @@ kills the process that reads it.
 from __future__ import annotations
 
 import math
+import os
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from enum import Enum
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from forespeak.errors import UserFacingError
+from forespeak.models.gguf_values import (
+    ARRAY,
+    NUMBERS,
+    TEXT,
+    GgufError,
+    LazyArray,
+    Problem,
+    Scalar,
+    Tensor,
+    Value,
+    changed,
+    damaged,
+    new_digest,
+    unreadable,
+)
+from forespeak.models.known_texts import KnownTexts, MetTexts
 from forespeak.models.looks import looks_like
 from forespeak.models.quantisation import TENSOR_TYPES
 from forespeak.models.sizes import size_words
+
+__all__ = [
+    "FIRST_PIECE",
+    "MOST_ENTRIES",
+    "MOST_PIECE",
+    "MOST_TENSORS",
+    "Fetch",
+    "GgufError",
+    "KnownTexts",
+    "LazyArray",
+    "Problem",
+    "Tensor",
+    "Value",
+    "Walker",
+    "changed",
+    "damaged",
+    "unreadable",
+]
 
 MAGIC = b"GGUF"
 FIRST_PIECE = 1 << 20
@@ -41,155 +71,9 @@ _ELEMENT_MEMORY, _TEXT_MEMORY, _TENSOR_MEMORY = 40, 200, 480
 
 _U32 = struct.Struct("<I")
 _U64 = struct.Struct("<Q")
-_STRING, _ARRAY = 8, 9
-_NUMBERS: dict[int, np.dtype[np.generic]] = {
-    0: np.dtype("u1"),
-    1: np.dtype("i1"),
-    2: np.dtype("<u2"),
-    3: np.dtype("<i2"),
-    4: np.dtype("<u4"),
-    5: np.dtype("<i4"),
-    6: np.dtype("<f4"),
-    7: np.dtype("?"),
-    10: np.dtype("<u8"),
-    11: np.dtype("<i8"),
-    12: np.dtype("<f8"),
-}
 
 Fetch = Callable[[int, int], bytes]
 """(offset, length) -> that part of the file; shorter only where the file ends."""
-
-
-class Problem(Enum):
-    """Why a file cannot be used."""
-
-    MISSING = "missing"
-    NOT_A_FILE = "not a file"
-    UNREADABLE = "unreadable"
-    EMPTY = "empty"
-    NOT_GGUF = "not a GGUF file"
-    TRUNCATED = "incomplete"
-    DAMAGED = "damaged"
-    BIG_ENDIAN = "big-endian"
-    UNSUPPORTED = "unsupported"
-    NO_VOCABULARY = "no vocabulary"
-
-    @property
-    def passes(self) -> bool:
-        """Whether it may be over although the file is the same: the disk may come back."""
-        return self in {Problem.MISSING, Problem.UNREADABLE}
-
-
-class GgufError(UserFacingError):
-    """A file that cannot be read as a model."""
-
-    def __init__(self, problem: Problem, what: str, why: str = "", remedy: str = "") -> None:
-        super().__init__(what, why, remedy)
-        self.problem = problem
-
-    def __reduce__(self) -> tuple[type[GgufError], tuple[Problem, str, str, str]]:
-        return GgufError, (self.problem, self.what, self.why, self.remedy)
-
-
-@dataclass(frozen=True, slots=True)
-class LazyArray:
-    """A long array that stayed in the file: where it is, and how to read it. `length` is in bytes.
-
-    `known_digest` is set where the array was hashed as the header was read.
-    """
-
-    path: Path
-    key: str
-    element: int
-    count: int
-    offset: int
-    length: int
-    known_digest: bytes | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def holds_text(self) -> bool:
-        return self.element == _STRING
-
-    def raw(self) -> bytes:
-        """The array as it stands in the file. Raises GgufError if the file has changed or gone."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self.offset)
-                data = file.read(self.length)
-        except OSError as error:
-            raise unreadable(self.path, error) from error
-        if len(data) != self.length:
-            raise changed(self.path)
-        return data
-
-    def digest(self) -> bytes:
-        """A hash over the array as it stands in the file. Raises GgufError if the file has changed or gone."""
-        return self.known_digest or new_digest(self.raw()).digest()
-
-    def strings(self) -> list[bytes]:
-        """The elements of an array of strings. Raises GgufError, also if it holds something else."""
-        if not self.holds_text:
-            raise damaged(self.path, f"Its entry “{self.key}” holds numbers where texts belong.")
-        data = self.raw()
-        unpack = _U64.unpack_from
-        found = []
-        at = 0
-        try:
-            for _ in range(self.count):
-                start = at + 8
-                at = start + unpack(data, at)[0]
-                found.append(data[start:at])
-        except (struct.error, OverflowError) as error:
-            raise changed(self.path) from error
-        if at != len(data):
-            raise changed(self.path)
-        return found
-
-    def numbers(self) -> NDArray[np.generic]:
-        """The elements of an array of numbers, shape (count,). Raises GgufError, also if it holds something else."""
-        if self.holds_text:
-            raise damaged(self.path, f"Its entry “{self.key}” holds texts where numbers belong.")
-        return np.frombuffer(self.raw(), _NUMBERS[self.element])
-
-
-Scalar = int | float | bool | str
-Value = Scalar | tuple[Scalar, ...] | LazyArray
-
-
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """`shape` as in the file, the row length first. `offset` counts from the start of the tensor data."""
-
-    name: str
-    shape: tuple[int, ...]
-    type: str
-    offset: int
-    size_bytes: int
-
-    @property
-    def parameters(self) -> int:
-        return math.prod(self.shape)
-
-
-class KnownTexts:
-    """Lists of texts that were walked through before, by their hash. Thread-safe.
-
-    Many models share a vocabulary: where its bytes come again, they are hashed, which is needed anyway and several
-    times faster than going from text to text.
-    """
-
-    def __init__(self) -> None:
-        self._found: dict[int, dict[int, bytes]] = {}
-
-    def of(self, count: int) -> list[tuple[int, bytes]]:
-        """(length in bytes, hash) of the lists with as many texts, the latest first; few."""
-        return list(self._found.get(count, {}).items())[::-1][:_MOST_ALIKE]
-
-    def add(self, count: int, length: int, digest: bytes) -> None:
-        self._found.setdefault(count, {})[length] = digest
-
-
-_MOST_ALIKE = 4
 
 
 class Walker:
@@ -272,7 +156,7 @@ class Walker:
         raise damaged(self._path, "One of its entries has no readable name.")
 
     def value(self, key: str, kind: int) -> Value:
-        if kind == _STRING:
+        if kind == TEXT:
             start = self.at
             text = self._eager_text()
             return (
@@ -280,7 +164,7 @@ class Walker:
                 if text is not None
                 else LazyArray(self._path, key, 0, self.at - start - 8, start + 8, self.at - start - 8)
             )
-        if kind == _ARRAY:
+        if kind == ARRAY:
             return self._array(key)
         return self._numbers(key, kind, 1)[0]
 
@@ -309,7 +193,7 @@ class Walker:
     def _array(self, key: str) -> Value:
         element, count, start = self.u32(), self.u64(), self.at
         lazy = key.startswith("tokenizer.ggml.") or count > MOST_EAGER_ELEMENTS
-        if element == _STRING:
+        if element == TEXT:
             self._strings_left -= count
             if self._strings_left < 0:
                 raise damaged(self._path, f"Its list “{key}” claims {count:,} texts.")
@@ -325,16 +209,16 @@ class Walker:
                 return tuple(texts)
             if not texts and self.at == start:
                 return LazyArray(self._path, key, element, count, start, *self._texts(count))
-        elif element in _NUMBERS:
+        elif element in NUMBERS:
             if not lazy and self._may_spend(count * _ELEMENT_MEMORY):
                 return self._numbers(key, element, count)
-            self._skip(count * _NUMBERS[element].itemsize)
+            self._skip(count * NUMBERS[element].itemsize)
         else:
             raise damaged(self._path, f"Its list “{key}” holds something unknown.")
         return LazyArray(self._path, key, element, count, start, self.at - start)
 
     def _numbers(self, key: str, element: int, count: int) -> tuple[Scalar, ...]:
-        kind = _NUMBERS.get(element)
+        kind = NUMBERS.get(element)
         if kind is None:
             raise damaged(self._path, f"Its entry “{key}” holds something unknown.")
         length = count * kind.itemsize
@@ -372,17 +256,37 @@ class Walker:
         if self._known is None:
             self._skip_texts(count)
             return self.at - start, None
-        for length, digest in self._known.of(count):
-            if start + length <= min(self._size, MOST_HEADER_BYTES):
-                if self._hash(length) == digest:
-                    return length, digest
+        for met in self._known.alike(count):
+            if start + met.length <= min(self._size, MOST_HEADER_BYTES):
+                if self._equals(met):
+                    return met.length, met.digest
                 self._go_back(start)
         self._skip_texts(count)
         length = self.at - start
         self._go_back(start)
         digest = self._hash(length)
-        self._known.add(count, length, digest)
+        self._known.add(count, self._path, start, length, digest)
         return length, digest
+
+    def _equals(self, met: MetTexts) -> bool:
+        """Whether the same bytes come here as there."""
+        try:
+            with met.path.open("rb", buffering=0) as file:
+                about = os.fstat(file.fileno())
+                if (about.st_size, about.st_mtime_ns) != met.state:
+                    return False
+                file.seek(met.offset)
+                left = met.length
+                while left:
+                    at = self._need(1)
+                    piece = self._data[at : at + left]
+                    if file.read(len(piece)) != piece:
+                        return False
+                    self.at += len(piece)
+                    left -= len(piece)
+        except OSError:
+            return False  # if it is this file's disk, the next read will say so
+        return True
 
     def _hash(self, length: int) -> bytes:
         digest = new_digest()
@@ -477,25 +381,3 @@ def short_texts(data: bytes, start: int, count: int) -> tuple[int, int]:
     whole = len(chained) if chained.all() else int(chained.argmin())
     done = min(whole, count)
     return done, start + int(places[done])
-
-
-def new_digest(data: bytes = b"") -> blake2b:
-    return blake2b(data, digest_size=16)
-
-
-def damaged(path: Path, why: str) -> GgufError:
-    return GgufError(Problem.DAMAGED, f"“{path.name}” is damaged.", why, "Download it again, or choose another file.")
-
-
-def changed(path: Path) -> GgufError:
-    return GgufError(Problem.DAMAGED, f"“{path.name}” has changed while it was read.", remedy="Try again.")
-
-
-def unreadable(path: Path, error: Exception) -> GgufError:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return GgufError(
-        Problem.UNREADABLE,
-        f"“{path.name}” cannot be read.",
-        f"The system says: {reason}.",
-        "Check that the disk is there and that you may open the file.",
-    )

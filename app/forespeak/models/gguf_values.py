@@ -1,0 +1,166 @@
+"""What a GGUF header consists of, and what can be wrong with it."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass, field
+from enum import Enum
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forespeak.errors import UserFacingError
+
+TEXT, ARRAY = 8, 9
+NUMBERS: dict[int, np.dtype[np.generic]] = {
+    0: np.dtype("u1"),
+    1: np.dtype("i1"),
+    2: np.dtype("<u2"),
+    3: np.dtype("<i2"),
+    4: np.dtype("<u4"),
+    5: np.dtype("<i4"),
+    6: np.dtype("<f4"),
+    7: np.dtype("?"),
+    10: np.dtype("<u8"),
+    11: np.dtype("<i8"),
+    12: np.dtype("<f8"),
+}
+"""The kinds of values by their numbers in the file."""
+
+_U64 = struct.Struct("<Q")
+
+
+class Problem(Enum):
+    """Why a file cannot be used."""
+
+    MISSING = "missing"
+    NOT_A_FILE = "not a file"
+    UNREADABLE = "unreadable"
+    EMPTY = "empty"
+    NOT_GGUF = "not a GGUF file"
+    TRUNCATED = "incomplete"
+    DAMAGED = "damaged"
+    BIG_ENDIAN = "big-endian"
+    UNSUPPORTED = "unsupported"
+    NO_VOCABULARY = "no vocabulary"
+
+    @property
+    def passes(self) -> bool:
+        """Whether it may be over although the file is the same: the disk may come back."""
+        return self in {Problem.MISSING, Problem.UNREADABLE}
+
+
+class GgufError(UserFacingError):
+    """A file that cannot be read as a model."""
+
+    def __init__(self, problem: Problem, what: str, why: str = "", remedy: str = "") -> None:
+        super().__init__(what, why, remedy)
+        self.problem = problem
+
+    def __reduce__(self) -> tuple[type[GgufError], tuple[Problem, str, str, str]]:
+        return GgufError, (self.problem, self.what, self.why, self.remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class LazyArray:
+    """A long array that stayed in the file: where it is, and how to read it. `length` is in bytes.
+
+    `known_digest` is set where the array was hashed as the header was read.
+    """
+
+    path: Path
+    key: str
+    element: int
+    count: int
+    offset: int
+    length: int
+    known_digest: bytes | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def holds_text(self) -> bool:
+        return self.element == TEXT
+
+    def raw(self) -> bytes:
+        """The array as it stands in the file. Raises GgufError if the file has changed or gone."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.offset)
+                data = file.read(self.length)
+        except OSError as error:
+            raise unreadable(self.path, error) from error
+        if len(data) != self.length:
+            raise changed(self.path)
+        return data
+
+    def digest(self) -> bytes:
+        """A hash over the array as it stands in the file. Raises GgufError if the file has changed or gone."""
+        return self.known_digest or new_digest(self.raw()).digest()
+
+    def strings(self) -> list[bytes]:
+        """The elements of an array of strings. Raises GgufError, also if it holds something else."""
+        if not self.holds_text:
+            raise damaged(self.path, f"Its entry “{self.key}” holds numbers where texts belong.")
+        data = self.raw()
+        unpack = _U64.unpack_from
+        found = []
+        at = 0
+        try:
+            for _ in range(self.count):
+                start = at + 8
+                at = start + unpack(data, at)[0]
+                found.append(data[start:at])
+        except (struct.error, OverflowError) as error:
+            raise changed(self.path) from error
+        if at != len(data):
+            raise changed(self.path)
+        return found
+
+    def numbers(self) -> NDArray[np.generic]:
+        """The elements of an array of numbers, shape (count,). Raises GgufError, also if it holds something else."""
+        if self.holds_text:
+            raise damaged(self.path, f"Its entry “{self.key}” holds texts where numbers belong.")
+        return np.frombuffer(self.raw(), NUMBERS[self.element])
+
+
+Scalar = int | float | bool | str
+Value = Scalar | tuple[Scalar, ...] | LazyArray
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """`shape` as in the file, the row length first. `offset` counts from the start of the tensor data."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+    offset: int
+    size_bytes: int
+
+    @property
+    def parameters(self) -> int:
+        return math.prod(self.shape)
+
+
+def new_digest(data: bytes = b"") -> blake2b:
+    return blake2b(data, digest_size=16)
+
+
+def damaged(path: Path, why: str) -> GgufError:
+    return GgufError(Problem.DAMAGED, f"“{path.name}” is damaged.", why, "Download it again, or choose another file.")
+
+
+def changed(path: Path) -> GgufError:
+    return GgufError(Problem.DAMAGED, f"“{path.name}” has changed while it was read.", remedy="Try again.")
+
+
+def unreadable(path: Path, error: Exception) -> GgufError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return GgufError(
+        Problem.UNREADABLE,
+        f"“{path.name}” cannot be read.",
+        f"The system says: {reason}.",
+        "Check that the disk is there and that you may open the file.",
+    )
