@@ -96,11 +96,11 @@ def test_the_model_reads_the_branch_and_the_system_prompt(qtbot: QtBot, make_app
         (Role.USER, "Two"),
     ]
     assert asked.alternatives == 3
-    assert asked.sources == (Source.DRAFT_MODEL,)
+    assert asked.sources == (Source.PROMPT_LOOKUP, Source.DRAFT_MODEL)
 
 
 def test_the_switch_counts_for_the_next_message_and_reloads_nothing(qtbot: QtBot, make_app: AppMaker) -> None:
-    app = make_app()
+    app = make_app(sources=(Source.DRAFT_MODEL,))
     send(qtbot, app, "With")
     QTest.mouseClick(app.window.top.speculation.switch, Qt.MouseButton.LeftButton)
     send(qtbot, app, "Without")

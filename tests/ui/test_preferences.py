@@ -109,8 +109,8 @@ def test_one_bad_value_costs_itself_only(tmp_path: Path, name: str, value: objec
     [
         ({"source": "prompt-lookup"}, (Source.PROMPT_LOOKUP,)),
         ({"source": "draft-model"}, (Source.DRAFT_MODEL,)),
-        ({"source": "magic"}, (Source.DRAFT_MODEL,)),
-        ({"source": 5}, (Source.DRAFT_MODEL,)),
+        ({"source": "magic"}, Preferences().sources),
+        ({"source": 5}, Preferences().sources),
         ({"source": "draft-model", "sources": ["ngram-mod"]}, (Source.NGRAM_MOD,)),
         ({"sources": ["draft-model", "from-a-newer-version", "ngram-mod"]}, (Source.NGRAM_MOD, Source.DRAFT_MODEL)),
     ],

@@ -34,7 +34,7 @@ def focused() -> QWidget:
 
 
 def test_several_sources_are_ticked_in_one_go(qtbot: QtBot, make_app: AppMaker) -> None:
-    app = make_app()
+    app = make_app(sources=(MODEL,))
     top = app.window.top
     assert top.speculation.source_button.text() == "Draft model"
     assert top.draft.words()[0] == "Draft · same vocabulary"
@@ -57,7 +57,7 @@ def test_several_sources_are_ticked_in_one_go(qtbot: QtBot, make_app: AppMaker) 
 
 
 def test_the_keyboard_is_enough(qtbot: QtBot, make_app: AppMaker) -> None:
-    app = make_app()
+    app = make_app(sources=(MODEL,))
     speculation = app.window.top.speculation
     menu = speculation.menu
     speculation.source_button.setFocus()

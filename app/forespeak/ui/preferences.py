@@ -48,7 +48,8 @@ class Preferences:
     draft: Path | None = None
     recent: tuple[Path, ...] = ()
     speculate: bool = True
-    sources: tuple[Source, ...] = (Source.DRAFT_MODEL,)
+    # Looking the text up costs next to nothing, and where the text repeats it saves the draft model's time too.
+    sources: tuple[Source, ...] = (Source.PROMPT_LOOKUP, Source.DRAFT_MODEL)
     text_sources: TextSourceSettings = field(default_factory=TextSourceSettings)
     rule: Rule = Rule.COUPLED
     draft_length: int | None = None
