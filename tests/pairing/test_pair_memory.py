@@ -203,3 +203,25 @@ def test_a_damaged_record_is_none(damage: dict[str, object]) -> None:
 def test_it_can_be_sent_to_the_engine_process(files: PairFiles, pair: PairConditions) -> None:
     files.keep(pair, LEARNED)
     assert pickle.loads(pickle.dumps(files)).recall(pair) == LEARNED
+
+
+def test_everything_is_listed_but_what_belongs_to_other_files(files: PairFiles, pair: PairConditions) -> None:
+    other = replace(pair, draft=None, threads=4)
+    files.keep(pair, LEARNED)
+    files.keep(replace(pair, threads=8), {"more": 1})
+    files.keep(other, {"other": 1})
+    (files.folder / "foreign.json").write_text("{}", encoding="utf-8")
+    (files.folder / "damaged.json").write_text("{", encoding="utf-8")
+    found = [(each.target, each.draft, each.conditions["threads"], each.values) for each in files.everything()]
+    assert sorted(found, key=str) == sorted(
+        [
+            (pair.target, pair.draft, 2, LEARNED),
+            (pair.target, pair.draft, 8, {"more": 1}),
+            (pair.target, None, 4, {"other": 1}),
+        ],
+        key=str,
+    )
+    assert pair.draft is not None
+    pair.draft.write_bytes(b"another draft")
+    assert [each.draft for each in files.everything()] == [None]
+    assert list(PairFiles(files.folder / "nowhere").everything()) == []

@@ -35,7 +35,7 @@ _DEAR = 0.35
 """Of a step of the target: a drafted token that costs more can hardly pay."""
 _LARGE_SHARE = 0.25
 _AHEAD = 1.05
-_LITTLE = 1.15
+_LITTLE, _WORTH_IT = 1.15, 1.5
 _SMALL_WEIGHTS = 1e10
 _QUICK = 40.0
 """Tokens per second that are quicker than anybody reads."""
@@ -49,10 +49,13 @@ def draft_advice(
     draft: ModelShape,
     draft_costs: ModelCosts,
     prediction: Prediction,
-    lookup: Prediction | None,
+    lookup: float | None,
     measurement: Measurement | None = None,
 ) -> tuple[Advice, ...]:
-    """What to know about a draft model, most important first. A measurement silences what is only supposed."""
+    """What to know about a draft model, most important first. A measurement silences what is only supposed.
+
+    `lookup`: the speed-up that looking text up brings or should bring.
+    """
     found = []
     speed_up = measurement.speed_up.value if measurement else prediction.speed_up.value
     ratio = draft_costs.seconds(1) / target_costs.seconds(1)
@@ -72,12 +75,11 @@ def draft_advice(
                 f"The draft has {share:.0%} of the target's weights. One a tenth of its size usually gains more.",
             )
         )
-    if lookup is not None and lookup.speed_up.value > _AHEAD * speed_up:
+    if lookup is not None and lookup > _AHEAD * speed_up:
         found.append(
             Advice(
                 AdviceKind.WORSE_THAN_LOOKUP,
-                f"Looking words up in the text promises more ({_times(lookup.speed_up.value)}) and needs no second "
-                "model.",
+                f"Looking words up in the text promises more ({_times(lookup)}) and needs no second model.",
             )
         )
     check = target_costs.seconds(_CHECKED) / target_costs.seconds(1)
@@ -97,26 +99,23 @@ def draft_advice(
 
 
 def target_advice(name: str, shape: ModelShape, costs: ModelCosts, speed_ups: Iterable[float]) -> Advice | None:
-    """What to know about a target, given what its candidates bring or should bring; None if nothing."""
+    """What to know about a target, given what draft models bring it or should bring; None if nothing."""
     best = max(speed_ups, default=1.0)
-    if best >= 1.3:
-        return None
     rate = 1.0 / costs.seconds(1)
     about = "" if costs.basis is Basis.THIS_FILE else "about "
-    size = _size(shape.active_weights)
-    if shape.active_weights < _SMALL_WEIGHTS and rate >= _QUICK:
+    if shape.active_weights < _SMALL_WEIGHTS and rate >= _QUICK and best < _WORTH_IT:
         active = "reads only" if shape.expert_weights else "has"
         return Advice(
             AdviceKind.SMALL_TARGET,
-            f"“{name}” {active} {size} weights and writes {about}{rate:.0f} tokens a second here already: at this size "
-            "and speed drafts gain little.",
+            f"“{name}” {active} {_size(shape.active_weights)} weights and writes {about}{rate:.0f} tokens a second "
+            "here already: at this size and speed a draft model gains little.",
         )
     if best < _LITTLE:
         return Advice(
             AdviceKind.LITTLE_GAIN,
-            f"None of these drafts should make “{name}” more than {best - 1.0:.0%} faster here."
+            f"No draft model here should make “{name}” more than {best - 1.0:.0%} faster here."
             if best > 1.0
-            else f"None of these drafts should make “{name}” faster here.",
+            else f"No draft model here should make “{name}” faster here.",
         )
     return None
 

@@ -15,6 +15,9 @@ from typing import Protocol
 from forespeak.models.gguf import GgufKind
 from forespeak.models.hub_files import HubFileGroup
 from forespeak.models.library import LibraryItem
+from forespeak.models.machine_memory import Machine
+from forespeak.models.memory import Fit, fit_of
+from forespeak.models.sizes import size_words
 from forespeak.pairing.advice import Advice, draft_advice, target_advice
 from forespeak.pairing.compatibility import Verdict
 from forespeak.pairing.machine_speed import MachineSpeed, ModelCosts
@@ -74,13 +77,29 @@ class Offer:
 
 
 class MemoryFit(Protocol):
-    """What is asked of a memory plan: whether target and draft fit, and a sentence on it."""
+    """What is asked of a memory plan (`models.memory.MemoryPlan`, or a `RoughMemory`) for target and draft together."""
 
     @property
-    def fits(self) -> bool: ...
+    def fit(self) -> Fit: ...
 
     @property
-    def reason(self) -> str: ...
+    def sentence(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RoughMemory:
+    """From sizes alone, where a header is not known yet."""
+
+    fit: Fit
+    sentence: str
+
+
+def rough_memory(target_bytes: int, draft_bytes: int, machine: Machine) -> RoughMemory:
+    """Whether two files would fit on this machine together."""
+    fit = fit_of(target_bytes + draft_bytes, machine)
+    needed = size_words(target_bytes + draft_bytes)
+    how = {Fit.FITS: "fit", Fit.TIGHT: "fit only just", Fit.TOO_LARGE: "do not fit"}[fit]
+    return RoughMemory(fit, f"Both files together have {needed} and {how} into this computer's memory.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +148,11 @@ class Candidates:
 class Knowledge:
     """What is asked of others about a draft for the target at hand; an answer None means that it is not known.
 
-    `learned`: (accepted, tested) drafted tokens of the pair's replies. `measurement` of None: of looking text up.
+    `target_problem`: why nothing at all can draft for the target, in words. `learned`: (accepted, tested) drafted
+    tokens of the pair's replies. `memory` and `measurement` of None: of the target with looked-up text.
     """
 
+    target_problem: str | None = None
     verdict: Callable[[Offer], Verdict | None] = lambda _: None
     memory: Callable[[Offer | None], MemoryFit | None] = lambda _: None
     measurement: Callable[[Offer | None], Measurement | None] = lambda _: None
@@ -212,7 +233,7 @@ def find_candidates(
     """
     known = knowledge or Knowledge()
     costs = machine.costs(target.shape, target.path) if target.shape is not None else None
-    lookup = _lookup(target, costs, known, kinds)
+    lookup = _lookup(costs, known, kinds)
     found = [lookup, *_not_yet(target)]
     here = {_same_thing(offer) for offer in offers if offer.place is Place.HERE}
     seen: set[tuple[object, ...]] = set()
@@ -224,11 +245,15 @@ def find_candidates(
             seen.add(thing)
         if target.path is not None and offer.path == target.path:
             continue
-        found.append(_judged(target, costs, offer, machine, known, kinds, lookup.prediction))
+        found.append(_judged(target, costs, offer, machine, known, kinds, lookup))
     found.sort(key=_order, reverse=True)
     advice = None
     if costs is not None and target.shape is not None:
-        gains = [gain for each in found if each.excluded is None and (gain := each.speed_up) is not None]
+        gains = [
+            gain
+            for each in found
+            if each.kind is CandidateKind.DRAFT_MODEL and each.excluded is None and (gain := each.speed_up) is not None
+        ]
         advice = target_advice(target.name, target.shape, costs, gains)
     return Candidates(tuple(found), advice)
 
@@ -239,8 +264,8 @@ def _order(candidate: Candidate) -> tuple[bool, bool, tuple[float, float], str]:
     return usable, known, rank_key(candidate.prediction, candidate.measurement), candidate.name
 
 
-def _lookup(target: Offer, costs: ModelCosts | None, known: Knowledge, kinds: Sequence[str]) -> Candidate:
-    prediction = None if costs is None or target.shape is None else predict_lookup(costs, target.shape, kinds)
+def _lookup(costs: ModelCosts | None, known: Knowledge, kinds: Sequence[str]) -> Candidate:
+    prediction = None if costs is None else predict_lookup(costs, kinds)
     return Candidate(
         CandidateKind.LOOKUP,
         "Look words up in the text",
@@ -248,6 +273,7 @@ def _lookup(target: Offer, costs: ModelCosts | None, known: Knowledge, kinds: Se
         memory=known.memory(None),
         prediction=prediction,
         measurement=known.measurement(None),
+        excluded=known.target_problem,
     )
 
 
@@ -268,32 +294,34 @@ def _judged(
     machine: MachineSpeed,
     known: Knowledge,
     kinds: Sequence[str],
-    lookup: Prediction | None,
+    lookup: Candidate,
 ) -> Candidate:
-    kind = CandidateKind.DRAFT_HEAD if offer.kind is GgufKind.DRAFT_HEAD else CandidateKind.DRAFT_MODEL
-    candidate = Candidate(kind, offer.name, offer, (Source.DRAFT_MODEL,))
-    if kind is CandidateKind.DRAFT_HEAD:
-        return replace(candidate, sources=(), excluded=_NO_HEADS)
-    if offer.problem is not None:
-        return replace(candidate, excluded=offer.problem)
+    is_head = offer.kind is GgufKind.DRAFT_HEAD
+    kind = CandidateKind.DRAFT_HEAD if is_head else CandidateKind.DRAFT_MODEL
     verdict = known.verdict(offer)
-    candidate = replace(candidate, verdict=verdict)
+    candidate = Candidate(kind, offer.name, offer, () if is_head else (Source.DRAFT_MODEL,), verdict)
+    # A verdict says more exactly what is wrong than the listing does.
     if verdict is not None and not verdict.usable:
         return replace(candidate, excluded=verdict.reason)
+    problem = known.target_problem or (_NO_HEADS if is_head else offer.problem)
+    if problem is not None:
+        return replace(candidate, excluded=problem)
     memory = known.memory(offer)
     candidate = replace(candidate, memory=memory, measurement=known.measurement(offer))
     if costs is not None and target.shape is not None and offer.shape is not None:
         draft = machine.costs(offer.shape, offer.path)
         prediction = predict(costs, draft, acceptance_of(target, offer, known.learned(offer)), kinds)
-        words = draft_advice(target.shape, costs, offer.shape, draft, prediction, lookup, candidate.measurement)
+        words = draft_advice(
+            target.shape, costs, offer.shape, draft, prediction, lookup.speed_up, candidate.measurement
+        )
         candidate = replace(candidate, prediction=prediction, advice=words)
         if candidate.measurement is None and draft.seconds(1) >= _DEAREST * costs.seconds(1):
             slower = (
                 "It is as slow as the target itself: a drafted token would cost as much as one of the target's own."
             )
             candidate = replace(candidate, excluded=slower)
-    if memory is not None and not memory.fits:
-        return replace(candidate, excluded=memory.reason)
+    if memory is not None and memory.fit is Fit.TOO_LARGE:
+        return replace(candidate, excluded=memory.sentence)
     return candidate
 
 

@@ -8,6 +8,7 @@ was loaded there is only a bandwidth, and the shapes that other machines have sh
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -326,7 +327,9 @@ def bandwidth(file: Path, measure: Callable[[], float] = measured_bandwidth) -> 
         part.write_text(json.dumps({**machine, "bandwidth": value}), encoding="utf-8")
         part.replace(file)
     except OSError:
-        part.unlink(missing_ok=True)
+        # It is measured again the next time.
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
     return value
 
 

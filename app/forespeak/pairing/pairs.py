@@ -137,7 +137,8 @@ class NamedPairs:
 
     def rename(self, pair: NamedPair, name: str) -> NamedPair:
         """Under another name; an empty one changes nothing. Raises UserFacingError."""
-        return self._change(pair, name=_tidy(name) or pair.name)
+        tidy = _tidy(name)
+        return self._change(pair, name=tidy) if tidy else self._change(pair)
 
     def set_settings(self, pair: NamedPair, settings: PairSettings) -> NamedPair:
         """With other settings: what was measured with the former ones is out of date. Raises UserFacingError."""

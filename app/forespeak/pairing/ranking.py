@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from forespeak.pairing.machine_speed import ModelCosts
-from forespeak.pairing.model_shape import ModelShape
 from forespeak.pairing.usual_acceptance import KINDS, UsualAcceptance, lookup_habit
 
 LONGEST_DRAFT = 16
@@ -121,16 +120,15 @@ def predict(
     )
 
 
-def predict_lookup(target: ModelCosts, shape: ModelShape, kinds: Sequence[str] = KINDS) -> Prediction:
+def predict_lookup(target: ModelCosts, kinds: Sequence[str] = KINDS) -> Prediction:
     """What looking the next tokens up in the text should bring: it costs nothing but its place in the check."""
 
     def gains(deviation: _Deviation) -> list[_Gain]:
         check = _check(target, deviation)
         found = []
         for kind in kinds:
-            habit = lookup_habit(kind, shape, deviation.acceptance)
-            best = _best(habit.right, check, 0.0, 0.0, LONGEST_LOOKUP, found=habit.found)
-            found.append(best)
+            habit = lookup_habit(kind, deviation.acceptance)
+            found.append(_best(habit.right, check, 0.0, 0.0, LONGEST_LOOKUP, found=habit.found))
         return found
 
     return _prediction(

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from forespeak.models.gguf import GgufError, read_header
+from forespeak.pairing.model_shape import ModelShape, WeightFormat, estimated_shape, file_shape, shape_of, weight_format
+from models.gguf_writer import gguf
+
+EMBEDDINGS = ("token_embd.weight", (8, 100))
+LAYER = ("blk.0.attn_q.weight", (8, 8))
+OUTPUT = ("output.weight", (8, 100))
+EXPERTS = ("blk.0.ffn_up_exps.weight", (8, 16, 10))
+
+
+def written(path: Path, *tensors: tuple[str, tuple[int, ...]], **entries: object) -> Path:
+    path.write_bytes(gguf({"general.architecture": "llama", **entries}, tensors))
+    return path
+
+
+def test_a_plain_model_reads_all_its_weights(tmp_path: Path) -> None:
+    shape = file_shape(written(tmp_path / "a.gguf", EMBEDDINGS, LAYER))
+    assert shape == ModelShape(WeightFormat.F32, 864, 864 * 4)
+    assert shape is not None
+    assert shape.active_weights == shape.weights_read(1) == shape.weights_read(9) == 864
+
+
+def test_of_embeddings_beside_an_output_table_one_row_is_read(tmp_path: Path) -> None:
+    shape = file_shape(written(tmp_path / "a.gguf", EMBEDDINGS, LAYER, OUTPUT))
+    assert shape == ModelShape(WeightFormat.F32, 864, 864 * 4)
+
+
+def test_of_experts_a_token_uses_its_share_and_a_check_more(tmp_path: Path) -> None:
+    counts = {"llama.expert_count": 10, "llama.expert_used_count": 2}
+    shape = file_shape(written(tmp_path / "a.gguf", LAYER, EXPERTS, **counts))
+    assert shape is not None
+    assert (shape.shared_weights, shape.expert_weights, shape.expert_share) == (64, 1280, 0.2)
+    assert shape.active_weights == 64 + 256
+    assert shape.weights_read(1) == pytest.approx(320)
+    assert shape.weights_read(2) == pytest.approx(64 + 1280 * 0.36)
+    assert shape.weights_read(100) == pytest.approx(64 + 1280)
+    assert shape.bytes_read(2) == pytest.approx(4 * shape.weights_read(2))
+    assert shape.parameters == 1344
+
+
+def test_a_split_model_is_all_its_parts(tmp_path: Path) -> None:
+    first = written(tmp_path / "m-00001-of-00002.gguf", EMBEDDINGS)
+    with pytest.raises(GgufError):
+        file_shape(first)
+    written(tmp_path / "m-00002-of-00002.gguf", LAYER, OUTPUT)
+    shape = file_shape(first)
+    assert shape is not None
+    assert shape.parameters == 864
+
+
+def test_without_weights_there_is_no_shape(tmp_path: Path) -> None:
+    assert shape_of([read_header(written(tmp_path / "a.gguf"))]) is None
+
+
+@pytest.mark.parametrize(
+    ("label", "format_"),
+    [
+        ("Q4_K_M", WeightFormat.BITS_4),
+        ("UD-Q4_K_XL", WeightFormat.BITS_4),
+        ("IQ3_XXS", WeightFormat.BITS_3),
+        ("MXFP4_MOE", WeightFormat.BITS_4),
+        ("TQ1_0", WeightFormat.BITS_2),
+        ("Q8_0", WeightFormat.BITS_8),
+        ("BF16", WeightFormat.F16),
+        ("F32", WeightFormat.F32),
+        ("4-bit", WeightFormat.BITS_4),
+        (None, None),
+        ("strange", None),
+    ],
+)
+def test_classes_of_formats(label: str | None, format_: WeightFormat | None) -> None:
+    assert weight_format(label) is format_
+
+
+def test_a_mean_size_tells_where_the_label_does_not() -> None:
+    assert weight_format(None, 4.6) is WeightFormat.BITS_4
+    assert weight_format("new", 8.5) is WeightFormat.BITS_8
+    assert weight_format(None, 16.0) is WeightFormat.F16
+
+
+def test_estimates_from_size_and_name() -> None:
+    shape = estimated_shape(4_900_000_000, "Q4_K_M", 8e9)
+    assert shape == ModelShape(WeightFormat.BITS_4, 8e9, 4.9e9, is_estimate=True)
+    unnamed = estimated_shape(1_080_000_000, "Q8_0")
+    assert unnamed is not None
+    assert unnamed.parameters == pytest.approx(1e9)
+    assert estimated_shape(1_000, None) is None
+    assert estimated_shape(0, "Q8_0", 1e9) is None
+
+
+def test_an_estimate_of_a_mixture_of_experts_keeps_what_is_active() -> None:
+    shape = estimated_shape(18_000_000_000, "Q4_K_M", 30e9, 3e9)
+    assert shape is not None
+    assert shape.parameters == pytest.approx(30e9)
+    assert shape.active_weights == pytest.approx(3e9)
+    assert shape.bytes_read(1) == pytest.approx(1.8e9)
+    assert shape.bytes_read(5) > 2 * shape.bytes_read(1)
