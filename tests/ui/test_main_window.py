@@ -18,7 +18,7 @@ from forespeak.ui.appearance import AppearanceKeeper, mark_style
 from forespeak.ui.main_window import MainWindow
 from forespeak.ui.model_picker import Place
 from forespeak.ui.preferences import Appearance, Preferences, PreferencesFile
-from forespeak.ui.theme import DARK, LIGHT, MarkStyle
+from forespeak.ui.theme import DARK, DARK_COLOUR_BLIND, LIGHT, LIGHT_COLOUR_BLIND, MarkStyle
 from ui.conftest import AppMaker
 
 
@@ -161,8 +161,14 @@ def keeper(window: MainWindow) -> Iterator[AppearanceKeeper]:
 
 
 def test_the_theme_is_the_chosen_one(window: MainWindow, keeper: AppearanceKeeper) -> None:
-    for appearance, theme in ((Appearance.LIGHT, LIGHT), (Appearance.DARK, DARK)):
-        keeper.apply(replace(Preferences(), appearance=appearance))
+    for appearance, theme, colour_blind in (
+        (Appearance.LIGHT, LIGHT, False),
+        (Appearance.DARK, DARK, False),
+        (Appearance.LIGHT, LIGHT_COLOUR_BLIND, True),
+        (Appearance.DARK, DARK_COLOUR_BLIND, True),
+    ):
+        keeper.apply(replace(Preferences(), appearance=appearance, colour_blind=colour_blind))
+        assert window.conversation._look.theme is theme
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         assert theme.window in application.styleSheet()

@@ -23,6 +23,7 @@ from forespeak.ui.structured_output import OutputKind, StructuredOutput
 
 OTHER = Preferences(
     appearance=Appearance.DARK,
+    colour_blind=True,
     marks="strong",
     target=Path("/models/模型.gguf"),
     draft=Path("/models/draft.gguf"),

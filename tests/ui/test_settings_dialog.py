@@ -38,6 +38,7 @@ def test_showing_preferences_changes_none_of_them(dialog: SettingsDialog) -> Non
         threads=2,
         reproducible=True,
         appearance=Appearance.DARK,
+        colour_blind=True,
         marks="strong",
         system_prompt="x",
     )
@@ -60,6 +61,7 @@ def test_every_control_changes_its_own_setting(dialog: SettingsDialog) -> None:
     QTest.keyClick(dialog.sampling.seed, Qt.Key.Key_Tab)
     dialog.reproducible.click()
     dialog.appearance.setCurrentIndex(2)
+    dialog.colour_blind.click()
     dialog.marks.setCurrentIndex(0)
     assert dialog.preferences == replace(
         start,
@@ -70,6 +72,7 @@ def test_every_control_changes_its_own_setting(dialog: SettingsDialog) -> None:
         random_seed=False,
         reproducible=True,
         appearance=Appearance.DARK,
+        colour_blind=True,
         marks="off",
     )
 

@@ -26,7 +26,7 @@ class AppearanceKeeper(QObject):
         marks_before = self.preferences.marks
         first = self._theme is None
         self.preferences = preferences
-        theme = theme_for(dark=self._is_dark())
+        theme = theme_for(dark=self._is_dark(), colour_blind=preferences.colour_blind)
         if theme is not self._theme:
             self._theme = theme
             self._application.setPalette(theme.palette())

@@ -15,7 +15,8 @@ from forespeak.ui.text_flow import TextFlow
 from forespeak.ui.text_look import FlowFont, Look, MarkRun
 from forespeak.ui.theme import CAPTION_PIXELS, REPLY_LINE_HEIGHT, REPLY_PIXELS, Theme, code_font, ui_font
 
-_LIST_INDENT = 26.0
+_LIST_INDENT = 30.0
+_MARKER_GAP = 8.0
 _QUOTE_INDENT = 18.0
 _CODE_HEADER = 34.0
 _CODE_PADDING = 14.0
@@ -90,14 +91,15 @@ class TextBox(Box):
             self._marker = TextFlow(block.marker, marks_of(block.marker.sources), replace(font, colour="muted"))
 
     def layout(self, width: float, theme: Theme) -> None:
-        self.flow.layout(max(width - self.indent, 60.0), theme)
+        begin = self.indent
+        if self._marker is not None:
+            self._marker.layout(200.0, theme)
+            # A number of many digits pushes its text to the right instead of standing outside.
+            left = max(begin - self._marker.natural_width - _MARKER_GAP, begin - _LIST_INDENT)
+            begin = left + self._marker.natural_width + _MARKER_GAP
+            self._flows = [PlacedFlow(self._marker, QPointF(left, 0)), PlacedFlow(self.flow, QPointF(begin, 0))]
+        self.flow.layout(max(width - begin, 60.0), theme)
         self.height = self.flow.height
-        if self._marker is not None and len(self._flows) == 1:
-            self._marker.layout(200.0, theme)
-            left = self.indent - self._marker.natural_width - 8
-            self._flows.insert(0, PlacedFlow(self._marker, QPointF(left, 0)))
-        elif self._marker is not None:
-            self._marker.layout(200.0, theme)
 
     def flows(self) -> Sequence[PlacedFlow]:
         return self._flows

@@ -43,6 +43,7 @@ class Preferences:
     """
 
     appearance: Appearance = Appearance.SYSTEM
+    colour_blind: bool = False
     marks: str = "subtle"
     target: Path | None = None
     draft: Path | None = None
@@ -236,6 +237,7 @@ def _size(value: object) -> tuple[int, int]:
 
 _PARSERS: dict[str, Callable[[Any], Any]] = {
     "appearance": Appearance,
+    "colour_blind": _flag,
     "marks": _text,
     "target": _optional(_path),
     "draft": _optional(_path),

@@ -93,6 +93,7 @@ class SettingsDialog(QDialog):
         self.threads.setValue(preferences.threads or 0)
         self.reproducible.setChecked(preferences.reproducible)
         self.appearance.setCurrentIndex(self.appearance.findData(preferences.appearance))
+        self.colour_blind.setChecked(preferences.colour_blind)
         self.marks.setCurrentIndex(max(0, self.marks.findData(preferences.marks)))
         self._filling = False
 
@@ -204,6 +205,9 @@ class SettingsDialog(QDialog):
             self.appearance.addItem(words, value)
         self.appearance.currentIndexChanged.connect(self._take)
         add_row(form, self.tr("Theme"), self.appearance)
+        self.colour_blind = QCheckBox(self.tr("Colours that colour-blind eyes can tell apart"))
+        self.colour_blind.toggled.connect(self._take)
+        add_row(form, self.tr("Colours"), self.colour_blind)
         self.marks = QComboBox()
         for style, words in (
             (MarkStyle.OFF, self.tr("Off")),
@@ -248,6 +252,7 @@ class SettingsDialog(QDialog):
             threads=self.threads.value() or None,
             reproducible=self.reproducible.isChecked(),
             appearance=self.appearance.currentData(),
+            colour_blind=self.colour_blind.isChecked(),
             marks=self.marks.currentData(),
         )
         if self._preferences != before:
