@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from forespeak.models.gguf import parse_header, read_header
+from forespeak.models.gguf import read_header
 from forespeak.pairing.compatibility import Obstacle, Verdict, VerdictKind, compatibility, on_headers, refusal
 from forespeak.pairing.vocabularies import NEEDS_RETOKENISING
 from models.gguf_writer import CONTROL, NORMAL, USER_DEFINED, ModelFile, gguf
@@ -285,21 +285,24 @@ def test_split_models(tmp_path: Path) -> None:
     assert compatibility(renamed, whole).obstacle is Obstacle.SHARD_MISSING
 
 
-def head(kind: str, hidden: str, size: int = 64, **more: Any) -> ModelFile:
+def head(kind: str, hidden: str, size: int = 64, layers: list[int] | None = None) -> ModelFile:
     """A draft head for a target with hidden states of `size` numbers, with the words of `model()`."""
-    return model(architecture=kind, entries={f"{kind}.{hidden}": size, **more})
+    entries: dict[str, Any] = {f"{kind}.{hidden}": size}
+    return model(architecture=kind, entries=entries | ({f"{kind}.target_layers": layers} if layers else {}))
 
 
-def sized(size: int = 64, architecture: str = "qwen2", layers: int = 24, **more: Any) -> ModelFile:
-    entries = {f"{architecture}.embedding_length": size, f"{architecture}.block_count": layers}
-    return model(architecture=architecture, entries={**entries, **more})
+def sized(size: int = 64, architecture: str = "qwen2", mtp: int = 0) -> ModelFile:
+    """A model of 24 layers; `mtp` of them predict more than the next token."""
+    entries = {f"{architecture}.embedding_length": size, f"{architecture}.block_count": 24}
+    more = {f"{architecture}.nextn_predict_layers": mtp} if mtp else {}
+    return model(architecture=architecture, entries=entries | more)
 
 
 HEADS = [
     (head("eagle3", "target_hidden_size"), sized(), None),
     (head("eagle3", "target_hidden_size", 96), sized(), "have 96 numbers, and this one's have 64"),
-    (head("eagle3", "target_hidden_size", **{"eagle3.target_layers": [2, 12, 21]}), sized(), None),
-    (head("eagle3", "target_hidden_size", **{"eagle3.target_layers": [2, 12, 40]}), sized(), "reads layer 40"),
+    (head("eagle3", "target_hidden_size", layers=[2, 12, 21]), sized(), None),
+    (head("eagle3", "target_hidden_size", layers=[2, 12, 40]), sized(), "reads layer 40"),
     (head("dflash", "embedding_length", 32), sized(), "have 32 numbers"),
     (head("gemma4-assistant", "embedding_length_out"), sized(architecture="gemma4"), None),
     (
@@ -307,9 +310,9 @@ HEADS = [
         sized(),
         "of the kind gemma4, and this one is of the kind qwen2",
     ),
-    (sized(**{"qwen2.nextn_predict_layers": 1}), sized(), None),
-    (sized(32, **{"qwen2.nextn_predict_layers": 1}), sized(), "have 32 numbers"),
-    (sized(architecture="glm4", **{"glm4.nextn_predict_layers": 1}), sized(), "of the kind glm4"),
+    (sized(mtp=1), sized(), None),
+    (sized(32, mtp=1), sized(), "have 32 numbers"),
+    (sized(architecture="glm4", mtp=1), sized(), "of the kind glm4"),
     (
         replace(head("eagle3", "target_hidden_size"), tokens=[*WORDS[:-1], "x", *SPECIAL]),
         sized(),
@@ -334,7 +337,7 @@ def test_heads_are_held_against_the_target_they_were_made_for(
 
 
 def test_a_whole_model_with_prediction_layers_is_no_head(judge: Judge) -> None:
-    whole = sized(**{"qwen2.nextn_predict_layers": 1})
+    whole = sized(mtp=1)
     tensors = (*whole.tensors, ("blk.0.attn_norm.weight", (8,)))
     assert judge(sized(), replace(whole, tensors=tensors)).usable
 
@@ -359,12 +362,9 @@ def test_headers_alone_are_enough_wherever_they_lie(tmp_path: Path) -> None:
     """As a header that was fetched from far away: the rest of the file is not there."""
     headers = []
     for name, file in (("target.gguf", model()), ("draft.gguf", with_token(3, "x"))):
-        data = file.write(tmp_path / name).read_bytes()
-        whole = parse_header(
-            tmp_path / name, len(data), lambda offset, length, data=data: data[offset : offset + length]
-        )
-        (tmp_path / name).write_bytes(data[: whole.data_offset])
-        headers.append(whole)
+        path = file.write(tmp_path / name)
+        headers.append(read_header(path))
+        path.write_bytes(path.read_bytes()[: headers[-1].data_offset])
     found = on_headers(headers[0], headers[1])
     assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
     assert found.evidence["first"]["id"] == 3

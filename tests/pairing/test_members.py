@@ -10,7 +10,7 @@ from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import read_header
 from forespeak.pairing.members import DIFFUSION, NO_ROLLBACK, member_at, member_of
 from forespeak.pairing.verdict import Obstacle
-from models.gguf_writer import ModelFile
+from models.gguf_writer import ModelFile, gguf
 from models.mlx_writer import mlx_folder
 
 
@@ -46,6 +46,18 @@ def test_several_missing_parts_are_named_at_once(tmp_path: Path) -> None:
     hindrance = member_at(first).hindrance
     assert hindrance is not None
     assert hindrance.reason == "“big-00001-of-00005.gguf” is incomplete. Parts 2 to 5 of 5 are missing."
+
+
+def test_byte_level_tokens_without_merges_are_of_no_use(tmp_path: Path) -> None:
+    """llama.cpp does not load such a file."""
+    entries = {"general.architecture": "llama", "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a", "b"]}
+    path = tmp_path / "bare.gguf"
+    path.write_bytes(gguf(entries, [("t", (4,))]))
+    hindrance = member_at(path).hindrance
+    assert hindrance is not None
+    assert (hindrance.obstacle, "lacks the merges" in hindrance.reason) == (Obstacle.UNREADABLE, True)
+    path.write_bytes(gguf(entries | {"tokenizer.ggml.pre": "kimi-k2"}, [("t", (4,))]))
+    assert member_at(path).hindrance is None
 
 
 def architectures(library: ctypes.CDLL) -> Iterator[tuple[str, bool, bool]]:

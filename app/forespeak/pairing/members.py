@@ -9,7 +9,7 @@ from pathlib import Path
 
 from forespeak.models.fingerprint import vocabulary_fingerprint
 from forespeak.models.formats import ModelFormat
-from forespeak.models.gguf import GgufError, GgufHeader, GgufKind, Problem
+from forespeak.models.gguf import GgufError, GgufHeader, GgufKind, LazyArray, Problem
 from forespeak.models.mlx_vocabulary import cached_mlx_fingerprint, cached_mlx_vocabulary
 from forespeak.models.shards import missing_words, shard_name
 from forespeak.models.vocabulary import (
@@ -35,6 +35,9 @@ NO_ROLLBACK = frozenset(
 # `llm_arch_is_diffusion`.
 DIFFUSION = frozenset({"dream", "llada", "llada-moe", "rnd1"})
 _ENCODER_DECODERS = frozenset({"t5"})
+# llama.cpp, src/llama-vocab.cpp: kinds of tokenizer that it cannot use without their merges, and one way to cut text
+# before them that has none.
+_NEEDS_MERGES, _WITHOUT_MERGES = frozenset({"gpt2", "gemma4"}), "kimi-k2"
 
 _OBSTACLES = {
     GgufKind.PROJECTOR: (Obstacle.PROJECTOR, "is a projector for images or sound, not a language model"),
@@ -126,6 +129,14 @@ def hindrance_of(header: GgufHeader) -> Hindrance | None:
     if header.architecture in DIFFUSION:
         words = f"“{name}” does not write from left to right: it is a diffusion model, and speculation needs an order."
         return Hindrance(Obstacle.NOT_LEFT_TO_RIGHT, words)
+    merges = header.metadata.get("tokenizer.ggml.merges")
+    if (
+        header.text("tokenizer.ggml.model") in _NEEDS_MERGES
+        and header.text("tokenizer.ggml.pre") != _WITHOUT_MERGES
+        and not (isinstance(merges, LazyArray) and merges.holds_text)
+    ):
+        words = f"“{name}” is damaged. It lacks the merges that its tokenizer works with."
+        return Hindrance(Obstacle.UNREADABLE, words, Problem.DAMAGED)
     return None
 
 
