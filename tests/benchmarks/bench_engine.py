@@ -23,6 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from forespeak.engines.engine import ChatMessage, ConversionRequest, GenerationRequest, LoadRequest, Role
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.models.starter import starter_draft_path
+from forespeak.pairing.parity import WORST_LIMIT, explain
+from forespeak.pairing.parity_words import explanation
 from forespeak.speculation.events import Finished
 from forespeak.speculation.sampling import Sampler
 from forespeak.speculation.settings import SamplingSettings
@@ -108,32 +110,14 @@ def parity(names: list[str], *, fast: bool) -> None:
                     equal += 1
                     continue
                 different += 1
-                where = margin(engine, sampling, plain, steps)
-                drafted = " + ".join(source.label for source in sources)
-                print(f"  {name} T={temperature} {drafted} {length or 'auto'}: {where}")
+                drafted = " + ".join(source.label for source in sources) + f" {length or 'auto'}"
+                assert engine._target is not None
+                difference = explain(
+                    engine._target, Sampler(sampling), engine.prompt(request), ids(plain), steps, WORST_LIMIT, drafted
+                )
+                print(f"  {name} T={temperature}: {explanation(difference)}")
         print(f"{name:12} {equal} equal, {different} different so far", flush=True)
     print(f"{'default' if fast else 'reproducible'} setting: {equal} of {equal + different} equal")
-
-
-def margin(engine: LlamaEngine, sampling: SamplingSettings, plain: list[Step], other: list[Step]) -> str:
-    """Where two replies part, and how near the two tokens' scores log p + g were there."""
-    a, b = ids(plain), ids(other)
-    place = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    assert engine._target is not None
-    assert engine._last_reply is not None
-    prompt_length = len(engine._last_reply.tokens) - len(
-        [t for t in b if not engine._target.vocabulary.ends_generation(t)]
-    )
-    history = engine._last_reply.tokens[: prompt_length + place]
-    model = engine._target
-    model.truncate(len(history) - 1)
-    logits = model.evaluate([history[-1]], 1)[0]
-    sampler = Sampler(sampling)
-    choices = sampler.distribution(logits, [])
-    scores = sampler.scores(choices, len(history))
-    by_id = dict(zip(choices.ids.tolist(), scores.tolist(), strict=True))
-    first, second = by_id.get(a[place]), by_id.get(b[place])
-    return f"token {place}: {a[place]} scores {first}, {b[place]} scores {second}"
 
 
 def bare_loop(engine: LlamaEngine, prompt: list[int]) -> float:

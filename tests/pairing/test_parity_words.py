@@ -11,18 +11,8 @@ from forespeak.engines.parity_result import (
 )
 from forespeak.pairing.parity_words import day, explanation, headline, remark
 from forespeak.speculation.trace import Source
+from parity_ties import TIE
 
-TIE = FirstDifference(
-    "auto",
-    6,
-    " the",
-    " a",
-    TokenScores(-0.6931, -0.69335),
-    TokenScores(-0.6934, -0.69315),
-    3e-4,
-    1e-3,
-    DifferenceKind.TIE,
-)
 FAULT = FirstDifference(
     "4 tokens", 0, "A", "\n", TokenScores(-0.1, None), TokenScores(-0.1, None), 0.0, 1e-3, DifferenceKind.FAULT
 )

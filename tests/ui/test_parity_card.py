@@ -6,23 +6,13 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import Progress
-from forespeak.engines.parity_result import DifferenceKind, FirstDifference, ParityCase, ParityResult, TokenScores
+from forespeak.engines.parity_result import DifferenceKind, FirstDifference, ParityCase, ParityResult
 from forespeak.speculation.trace import Source
 from forespeak.ui.parity_card import ParityCard
 from forespeak.ui.parity_controller import ParityState, ParityStatus
 from forespeak.ui.theme import DARK
+from parity_ties import TIE
 
-TIE = FirstDifference(
-    "auto",
-    6,
-    " the",
-    " a",
-    TokenScores(-0.6931, -0.69335),
-    TokenScores(-0.6934, -0.69315),
-    3e-4,
-    1e-3,
-    DifferenceKind.TIE,
-)
 CASES = tuple(ParityCase(f"prompt {number}", 0.0, 48, 20, 15) for number in range(24))
 RESULT = ParityResult(
     CASES, 24, (Source.DRAFT_MODEL,), 2e-5, 30.0, "2025-11-29T12:00:00+00:00", "toy 1", "0.1", ("auto", "4 tokens")
