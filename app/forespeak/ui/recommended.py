@@ -4,28 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from PySide6.QtCore import QCoreApplication
 
 from forespeak.models.gguf import GgufKind
 from forespeak.models.hub_files import HubFileGroup
-
-
-class FitKind(Enum):
-    """Whether a model of that size can be run here."""
-
-    FITS = "fits"
-    TIGHT = "tight"
-    TOO_LARGE = "too large"
+from forespeak.models.machine_memory import Machine
+from forespeak.models.memory import Fit, fit_of
+from forespeak.models.sizes import compared_words
 
 
 @dataclass(frozen=True, slots=True)
 class SizeFit:
-    """`why` says in a sentence or two what was compared."""
+    """Whether a model of that size can be run here. `why` says in a sentence what was compared."""
 
-    kind: FitKind
+    kind: Fit
     why: str
+
+
+def size_fit(size_bytes: int, machine: Machine) -> SizeFit:
+    """By the size alone: what the header would say is not known before the download."""
+    fit = fit_of(size_bytes, machine)
+    size, free = compared_words(size_bytes, _free(machine))
+    match fit:
+        case Fit.FITS:
+            why = _tr("{0} of weights and room for a chat, in the {1} that are free now.")
+        case Fit.TIGHT:
+            why = _tr("{0} of weights, and {1} are free now: that leaves little for a chat and for other programs.")
+        case _:
+            why = _tr("{0} of weights do not fit into the {1} that are free now.")
+    return SizeFit(fit, why.format(size, free))
+
+
+def _free(machine: Machine) -> int:
+    """Of the memory that the model would go into."""
+    gpus = sum(gpu.free_bytes for gpu in machine.gpus)
+    return machine.available_bytes if machine.unified else max(machine.available_bytes, gpus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +75,8 @@ def recommendation(
     if not models:
         return None
     kinds = {group: None if (found := fit(group)) is None else found.kind for group in models}
-    fitting = [group for group in models if kinds[group] in {FitKind.FITS, None}]
-    tight = [group for group in models if kinds[group] is FitKind.TIGHT]
+    fitting = [group for group in models if kinds[group] in {Fit.FITS, None}]
+    tight = [group for group in models if kinds[group] is Fit.TIGHT]
     if len(models) == 1:
         return Recommendation(models[0], _tr("The only one here.")) if fitting or tight else None
     small = _first(fitting, _SMALL, at_most=_SMALL_BYTES)

@@ -183,7 +183,7 @@ class RepoList(QListView):
 
     repoChosen = Signal(object)
     repoOpened = Signal(object)
-    """Enter or a double click: the user wants to go there."""
+    """Enter or a click: the user wants to go there."""
     moreWanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -203,6 +203,7 @@ class RepoList(QListView):
         self.verticalScrollBar().valueChanged.connect(self._look_ahead)
         self.selectionModel().currentChanged.connect(self._chosen)
         self.activated.connect(self._opened)
+        self.clicked.connect(self._opened)
 
     def set_theme(self, theme: Theme) -> None:
         self._delegate.theme = theme

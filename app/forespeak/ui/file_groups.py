@@ -1,0 +1,289 @@
+"""The files of a repo as one chooses among them: a row for each quant, with its size and whether it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from forespeak.models.formats import ModelFormat
+from forespeak.models.gguf import GgufKind
+from forespeak.models.hub_files import HubFileGroup
+from forespeak.models.memory import Fit
+from forespeak.models.sizes import size_words
+from forespeak.ui.badge import Badge, BadgeTone
+from forespeak.ui.recommended import SizeFit
+from forespeak.ui.theme import LIGHT, Theme
+
+_TONES = {Fit.FITS: BadgeTone.GOOD, Fit.TIGHT: BadgeTone.CAUTION, Fit.TOO_LARGE: BadgeTone.BAD}
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCopy:
+    """Files on this computer. `path` is what is loaded, `place` the folder in words.
+
+    `same_repo`: they lie where a download would put them or are known to be this repo's; otherwise the sizes
+    are the same, and the contents were not compared yet.
+    """
+
+    path: Path
+    place: str
+    same_repo: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """What is known of one group here. `recommended`: why it is the one to take, empty if it is not.
+
+    `progress`: what its download is doing, in words.
+    `checking`: a copy is being compared, how far in words.
+    """
+
+    group: HubFileGroup
+    fit: SizeFit | None = None
+    recommended: str = ""
+    copy: LocalCopy | None = None
+    progress: str = ""
+    checking: str = ""
+
+
+class GroupRow(QFrame):
+    downloadRequested = Signal(object)
+    useRequested = Signal(object)
+    """A GroupView whose copy is to be taken as the target."""
+    compareRequested = Signal(object)
+    showDownloadRequested = Signal(object)
+
+    def __init__(self, view: GroupView, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.view = view
+        self._sure = False
+        self.name = QLabel(self)
+        self.name.setObjectName("rowName")
+        self.name.setTextFormat(Qt.TextFormat.PlainText)
+        self.advice = Badge(parent=self)
+        self.fit = Badge(parent=self)
+        self.here = Badge(parent=self)
+        self.facts = _caption(self)
+        self.note = _caption(self)
+        self.button = QPushButton(self)
+        self.button.clicked.connect(self._clicked)
+        self.other = QPushButton(self)
+        self.other.setProperty("flat", True)
+        self.other.clicked.connect(self._other_clicked)
+        first = QHBoxLayout()
+        first.setSpacing(8)
+        first.addWidget(self.name)
+        for badge in (self.advice, self.here, self.fit):
+            first.addWidget(badge)
+        first.addStretch(1)
+        left = QVBoxLayout()
+        left.setSpacing(3)
+        left.addLayout(first)
+        left.addWidget(self.facts)
+        left.addWidget(self.note)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(16, 11, 14, 11)
+        row.setSpacing(10)
+        row.addLayout(left, 1)
+        row.addWidget(self.other, 0, Qt.AlignmentFlag.AlignVCenter)
+        row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.show_view(view)
+
+    def set_theme(self, theme: Theme) -> None:
+        for badge in (self.advice, self.fit, self.here):
+            badge.set_theme(theme)
+
+    def show_view(self, view: GroupView) -> None:
+        if view.group != self.view.group:
+            self._sure = False
+        self.view = view
+        group = view.group
+        self.name.setText(group.label or group.name)
+        self.advice.set_words(self.tr("recommended") if view.recommended else "", BadgeTone.GOOD, view.recommended)
+        if view.fit is None or view.copy is not None:
+            self.fit.set_words("")
+        else:
+            self.fit.set_words(_fit_words(view.fit.kind), _TONES[view.fit.kind], view.fit.why)
+        same = view.copy is not None and view.copy.same_repo
+        self.here.set_words(self.tr("here") if same else "", BadgeTone.GOOD)
+        facts = [size_words(group.size_bytes)]
+        if group.shards > 1:
+            facts.append(self.tr("{0} parts").format(group.shards))
+        elif group.format is ModelFormat.MLX:
+            facts.append(self.tr("{0} files").format(len(group.files)))
+        if group.label and group.format is ModelFormat.GGUF:
+            facts.append(group.name)
+        self.facts.setText(" · ".join(facts))
+        note = self._note_words(view)
+        self.note.setText(note)
+        self.note.setVisible(bool(note))
+        self._show_buttons()
+        spoken = [self.name.text(), self.advice.words, self.here.words, self.fit.words, self.facts.text(), note]
+        self.setAccessibleName(", ".join(part for part in spoken if part))
+        if view.fit is not None:
+            self.setAccessibleDescription(view.fit.why)
+
+    def _note_words(self, view: GroupView) -> str:
+        if view.checking:
+            return view.checking
+        if view.progress:
+            return view.progress
+        if view.group.problem:
+            return view.group.problem
+        copy = view.copy
+        if copy is not None and copy.same_repo:
+            return self.tr("In {0}.").format(copy.place)
+        if copy is not None:
+            return self.tr("A file of the same size is in {0}. It is compared before it is used.").format(copy.place)
+        if self._sure and view.fit is not None:
+            return view.fit.why
+        return view.recommended
+
+    def _show_buttons(self) -> None:
+        view = self.view
+        copy = view.copy
+        primary, other = "", ""
+        if view.checking:
+            pass
+        elif view.progress:
+            primary = self.tr("Show")
+        elif copy is not None and copy.same_repo:
+            primary = self.tr("Use") if view.group.format is ModelFormat.GGUF else ""
+        elif copy is not None:
+            primary, other = self.tr("Use it"), self.tr("Download")
+        elif view.group.downloadable:
+            too_large = view.fit is not None and view.fit.kind is Fit.TOO_LARGE
+            primary = self.tr("Download anyway") if too_large and self._sure else self.tr("Download")
+        for button, words in ((self.button, primary), (self.other, other)):
+            button.setText(words)
+            button.setVisible(bool(words))
+            button.setAccessibleName(f"{words} {self.name.text()}".strip())
+        self.button.setToolTip(self.tr("Load it as the target.") if copy is not None and copy.same_repo else "")
+        wanted = "primaryButton" if view.recommended and not view.progress and copy is None else ""
+        if self.button.objectName() != wanted:
+            self.button.setObjectName(wanted)
+            self.button.style().unpolish(self.button)
+            self.button.style().polish(self.button)
+
+    @Slot()
+    def _clicked(self) -> None:
+        view = self.view
+        if view.progress:
+            self.showDownloadRequested.emit(view)
+        elif view.copy is not None and view.copy.same_repo:
+            self.useRequested.emit(view)
+        elif view.copy is not None:
+            self.compareRequested.emit(view)
+        elif view.fit is not None and view.fit.kind is Fit.TOO_LARGE and not self._sure:
+            # What cannot be run here is asked about once more, with the reason beside it.
+            self._sure = True
+            self.show_view(view)
+        else:
+            self.downloadRequested.emit(view)
+
+    @Slot()
+    def _other_clicked(self) -> None:
+        self.downloadRequested.emit(self.view)
+
+
+class FileGroups(QWidget):
+    """A card with a row for each model of a repo, and a word about its other files."""
+
+    downloadRequested = Signal(object)
+    useRequested = Signal(object)
+    compareRequested = Signal(object)
+    showDownloadRequested = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = LIGHT
+        self.rows: list[GroupRow] = []
+        self._lines: list[QFrame] = []
+        self._card = QFrame(self)
+        self._card.setObjectName("hubCard")
+        self._list = QVBoxLayout(self._card)
+        self._list.setContentsMargins(0, 0, 0, 0)
+        self._list.setSpacing(0)
+        self.others = _caption(self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self._card)
+        column.addWidget(self.others)
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        for row in self.rows:
+            row.set_theme(theme)
+
+    def show_views(self, views: Sequence[GroupView]) -> None:
+        """Rows that show the same groups as before are kept, with the focus on them."""
+        models = [view for view in views if view.group.kind is GgufKind.MODEL]
+        if [row.view.group for row in self.rows] == [view.group for view in models]:
+            for row, view in zip(self.rows, models, strict=True):
+                if row.view != view:
+                    row.show_view(view)
+        else:
+            self._rebuild(models)
+        self._card.setVisible(bool(models))
+        words = _other_words([view.group for view in views if view.group.kind is not GgufKind.MODEL])
+        if not models:
+            words = " ".join(
+                part for part in (self.tr("No file here is a model that can be downloaded."), words) if part
+            )
+        self.others.setText(words)
+        self.others.setVisible(bool(words))
+
+    def _rebuild(self, views: Sequence[GroupView]) -> None:
+        for old in (*self.rows, *self._lines):
+            self._list.removeWidget(old)
+            old.hide()
+            old.deleteLater()
+        self.rows, self._lines = [], []
+        for view in views:
+            if self.rows:
+                line = QFrame(self._card)
+                line.setObjectName("hubLine")
+                line.setFixedHeight(1)
+                self._list.addWidget(line)
+                self._lines.append(line)
+            row = GroupRow(view, self._card)
+            row.set_theme(self._theme)
+            row.downloadRequested.connect(self.downloadRequested)
+            row.useRequested.connect(self.useRequested)
+            row.compareRequested.connect(self.compareRequested)
+            row.showDownloadRequested.connect(self.showDownloadRequested)
+            self._list.addWidget(row)
+            self.rows.append(row)
+
+
+def _fit_words(kind: Fit) -> str:
+    words = {Fit.FITS: "fits", Fit.TIGHT: "tight", Fit.TOO_LARGE: "too large"}[kind]
+    return QCoreApplication.translate("FileGroups", words)
+
+
+def _other_words(groups: Sequence[HubFileGroup]) -> str:
+    """What else is there, which is no model."""
+
+    def tr(words: str) -> str:
+        return QCoreApplication.translate("FileGroups", words)
+
+    counts = {kind: sum(group.kind is kind for group in groups) for kind in (GgufKind.PROJECTOR, GgufKind.IMATRIX)}
+    parts = []
+    if count := counts[GgufKind.PROJECTOR]:
+        parts.append(tr("a projector for images") if count == 1 else tr("{0} projectors for images").format(count))
+    if count := counts[GgufKind.IMATRIX]:
+        parts.append(tr("an importance matrix") if count == 1 else tr("{0} importance matrices").format(count))
+    return tr("Also in this repo, and no models: {0}.").format(tr(" and ").join(parts)) if parts else ""
+
+
+def _caption(parent: QWidget) -> QLabel:
+    label = QLabel(parent)
+    label.setProperty("caption", True)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    return label
