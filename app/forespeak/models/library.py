@@ -5,83 +5,31 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from forespeak.models.file_facts import FileFacts, parameters_of, quantisation_of, read_facts
+from forespeak.models.file_facts import FileFacts, read_facts
 from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import GgufError, GgufKind, KnownTexts
+from forespeak.models.importing import ImportResult, ImportWay, import_models
 from forespeak.models.library_cache import FactsCache, Stamp
-from forespeak.models.library_files import FoundModel, Identity, find_models, repo_of
+from forespeak.models.library_files import FoundModel, Identity, find_models
+from forespeak.models.library_item import LibraryItem, item_of
 from forespeak.models.mlx_folder import read_mlx_facts
+from forespeak.models.moving import finish_move, move_models
+from forespeak.models.removal import Removal, clear_leftovers, remove
 from forespeak.models.roots import Root, own_root
-from forespeak.models.shards import missing_words, shard_name
+from forespeak.models.transfer import Progress
 
-__all__ = ["Library", "LibraryItem", "ModelFormat", "Root"]
-
-Progress = Callable[[int, int], None]
-"""(done, of how many): files while the library is read, bytes while files are moved."""
-
-
-@dataclass(frozen=True, slots=True)
-class LibraryItem:
-    """One model, or a file that belongs to one: what lies on disk and what its header says.
-
-    `path` is what an engine loads: the file, the first part of a split model, or the MLX folder; `files` are all of it.
-    `name` is the file's or folder's, without suffix and part number, `title` what the header calls itself. `repo` is
-    `owner/name` where the folders tell. `parameters` counts all parts; `active_parameters` is set where a token uses
-    only some of them (mixture of experts). `mtp_layers` counts the layers that predict more than the next token.
-    `modified` is in seconds since 1970. `problem` says in words why the files cannot be used as they are.
-    """
-
-    path: Path
-    files: tuple[Path, ...]
-    root: Root
-    format: ModelFormat
-    kind: GgufKind
-    name: str
-    size_bytes: int
-    modified: float
-    title: str | None = None
-    repo: str | None = None
-    architecture: str | None = None
-    parameters: int | None = None
-    active_parameters: int | None = None
-    quantisation: str | None = None
-    context_length: int | None = None
-    vocabulary_size: int | None = None
-    vocabulary_fingerprint: str | None = None
-    has_template: bool = False
-    mtp_layers: int = 0
-    problem: str | None = None
-    identity: Identity = field(default=(), repr=False)
-
-    @property
-    def usable(self) -> bool:
-        """Whether it can be a target or a draft model."""
-        return self.unusable_because is None
-
-    @property
-    def unusable_because(self) -> str | None:
-        """Why it can be neither a target nor a draft model, in a sentence; None if it can."""
-        if self.problem is not None:
-            return self.problem
-        if self.format is ModelFormat.MLX:
-            return "Models in the MLX format cannot be run yet."
-        return _UNUSABLE.get(self.kind)
-
-
-_UNUSABLE = {
-    GgufKind.VOCABULARY_ONLY: "It holds a vocabulary but no weights.",
-    GgufKind.PROJECTOR: "It is a projector for images or sound, not a language model.",
-    GgufKind.ADAPTER: "It is an adapter for another model, not a whole one.",
-    GgufKind.IMATRIX: "It holds figures for quantising a model, not a model.",
-    GgufKind.ENCODER: "It does not write text: it is an encoder.",
-    GgufKind.DRAFT_HEAD: "It is a draft head made for one target, and no model of its own.",
-    GgufKind.LATER_SHARD: "It is a later part of a split model whose first part is not here under the right name.",
-    GgufKind.OTHER: "It does not say what model it is.",
-}
-
+__all__ = [
+    "ImportResult",
+    "ImportWay",
+    "Library",
+    "LibraryItem",
+    "ModelFormat",
+    "Progress",
+    "Removal",
+    "Root",
+]
 
 _MOST_THREADS = 4
 
@@ -123,10 +71,56 @@ class Library:
         items = [
             item
             for root, model in found.values()
-            if (parts := self._known(model)) is not None and (item := _item(root, model, parts)) is not None
+            if (parts := self._known(model)) is not None and (item := item_of(root, model, parts)) is not None
         ]
         self._facts.save()
         return tuple(sorted(items, key=lambda item: (item.name.casefold(), str(item.path))))
+
+    def import_models(
+        self,
+        sources: Sequence[Path],
+        way: ImportWay = ImportWay.COPY,
+        progress: Progress | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> ImportResult:
+        """Bring files, shard sets (by any of their parts) and MLX folders into our own folder; folders are searched.
+
+        Nothing is listed before it is whole and its header has been read again. `progress` counts bytes. What cannot be
+        imported is in the result as an error, and does not keep the others out.
+        """
+        return import_models(self.roots, sources, way, progress or _ignore, cancelled)
+
+    def remove(self, item: LibraryItem) -> Removal:
+        """Take a model out of our own folder; it can be brought back until `finish` is called.
+
+        Raises UserFacingError, for models in read-only folders too, saying who can remove them.
+        """
+        return remove(lambda: self._own, item)
+
+    def move_to(
+        self, folder: Path, progress: Progress | None = None, cancelled: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Move everything in our own folder, also to another disk; False if cancelled, and then all is as before.
+
+        `progress` counts bytes. Nothing else may write in either folder meanwhile: stop downloads first. Raises
+        UserFacingError, and then all is as before. Store `own` as the new setting afterwards.
+        """
+        if move_models(self._own, folder, progress or _ignore, cancelled):
+            self._own = folder
+            return True
+        return False
+
+    def recover(self) -> bool:
+        """Put in order what a crash has left; True if `own` is another folder now, to be stored as the new setting.
+
+        Call it at start, before anything else. What was removed is gone for good, as its undo was promised only until
+        the app closes; what was only half removed is back. Unfinished copies of an import are deleted. A move that was
+        interrupted is undone, or finished if everything had arrived.
+        """
+        folder = finish_move(self._own)
+        moved, self._own = folder != self._own, folder
+        clear_leftovers(self._own)
+        return moved
 
     def _known(self, model: FoundModel) -> list[FileFacts] | None:
         """What is known of a model's files; None if one of them has not been read."""
@@ -179,82 +173,3 @@ def _stamps(model: FoundModel) -> list[tuple[Path, Stamp]]:
                 continue
     sizes = sum(file.size for file in model.files)
     return [(model.folder, (sizes, max(file.modified_ns for file in model.files), latest, len(model.names)))]
-
-
-def look_at(root: Root, model: FoundModel) -> LibraryItem | None:
-    """The item that a model on disk is, read anew; None if it is none. Raises GgufError, OSError."""
-    if model.folder is not None:
-        facts = read_mlx_facts(model.folder, model.names)
-        return None if facts is None else _item(root, model, [facts])
-    return _item(root, model, [read_facts(file.path) for file in model.files])
-
-
-def _item(root: Root, model: FoundModel, parts: Sequence[FileFacts]) -> LibraryItem | None:
-    """None for a folder that holds a model of another kind."""
-    first, shard = parts[0], model.shard
-    if first.problem == "":
-        return None
-    parameters, active = parameters_of(parts)
-    item = LibraryItem(
-        path=model.path,
-        files=tuple(file.path for file in model.files),
-        root=root,
-        format=ModelFormat.GGUF if model.folder is None else ModelFormat.MLX,
-        kind=first.kind,
-        name=_name_of(model),
-        size_bytes=sum(file.size for file in model.files),
-        modified=max(file.modified_ns for file in model.files) / 1e9,
-        title=first.title,
-        repo=repo_of(root, model.path),
-        architecture=first.architecture,
-        parameters=parameters or None,
-        active_parameters=active,
-        quantisation=quantisation_of(parts),
-        context_length=first.context_length,
-        vocabulary_size=first.vocabulary_size,
-        vocabulary_fingerprint=first.vocabulary_fingerprint,
-        has_template=first.has_template,
-        mtp_layers=first.mtp_layers,
-        problem=_problem_of(model, parts),
-        identity=model.identity,
-    )
-    # The parts say so together, also where the first one is missing.
-    return item if shard is None or item.kind is not GgufKind.LATER_SHARD else replace(item, kind=GgufKind.MODEL)
-
-
-def _name_of(model: FoundModel) -> str:
-    if model.folder is not None:
-        return model.folder.name
-    return model.path.stem if model.shard is None else model.shard.stem
-
-
-def _problem_of(model: FoundModel, parts: Sequence[FileFacts]) -> str | None:
-    said = next((part.problem for part in parts if part.problem is not None), None)
-    if model.folder is not None or said is not None:
-        return said
-    shard, (number, count) = model.shard, parts[0].shard
-    if shard is None:
-        if count == 1:
-            return None
-        return (
-            f"It is part {number} of {count} of a split model, and its name does not say so: the other parts cannot be "
-            f"found. It should end in -{number:05d}-of-{count:05d}.gguf."
-        )
-    numbers = _numbers(model)
-    if len(numbers) < shard.count:
-        # Not the whole range: a name may claim any number of parts.
-        lacking = [each for each in range(1, min(shard.count, _MOST_PARTS) + 1) if each not in numbers]
-        return missing_words(lacking, shard.count)
-    for file, part, wanted in zip(model.files, parts, sorted(numbers), strict=True):
-        if part.shard != (wanted, shard.count):
-            place = f"part {part.shard[0]} of {part.shard[1]}" if part.shard[1] > 1 else "a whole model"
-            return f"“{file.path.name}” holds {place}, and not what its name says."
-    return None
-
-
-_MOST_PARTS = 9999
-
-
-def _numbers(model: FoundModel) -> set[int]:
-    names = (shard_name(file.path.name) for file in model.files)
-    return {part.number for part in names if part is not None}
