@@ -135,11 +135,12 @@ class Hub:
         asked: Asked,
         params: Mapping[str, Any] | None,
         cancelled: Callable[[], bool],
-        most: int = MOST_JSON_BYTES,
+        most: int | None = None,
     ) -> Answer:
         if cancelled():
             raise Cancelled
-        return self.client.get(self.client.endpoint + path, asked, most=most, params=params, cancelled=cancelled)
+        url = self.client.endpoint + path
+        return self.client.get(url, asked, most=most or MOST_JSON_BYTES, params=params, cancelled=cancelled)
 
 
 def repo_in(text: str) -> str | None:

@@ -199,6 +199,8 @@ class HubClient:
 
     def carry(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, within our limits of time."""
+        import httpx2
+
         if self.settings.offline or forced_offline():
             raise offline_error()
         limits = {
@@ -212,7 +214,14 @@ class HubClient:
             **request.extensions,
             "timeout": limits | {name: limit for name, limit in given.items() if limit is not None},
         }
-        return self._transport(self._proxy(str(request.url))).handle_request(request)
+        transport = self._transport(self._proxy(str(request.url)))
+        try:
+            return transport.handle_request(request)
+        except (httpx2.RemoteProtocolError, httpx2.ReadError):
+            # No answer at all: the server has closed a connection that we kept from the request before.
+            if request.method not in {"GET", "HEAD"}:
+                raise
+            return transport.handle_request(request)
 
     def _proxy(self, url: str) -> str | None:
         if self.settings.proxy is not None:

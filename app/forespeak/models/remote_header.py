@@ -122,21 +122,23 @@ class _RemoteFile:
         for fresh in (False, True):
             if self._located is None or fresh:
                 self._located = self._client.locate(self._repo, self._revision, self._file.path)
-            elsewhere = origin(self._located.url) != origin(self._client.endpoint)
             try:
                 self._range(self._located.url, start, stop, end)
                 return
-            except HubError as error:
+            except _RefusedError as error:
                 # A signed address expires; a fresh one may do.
-                if not elsewhere or error.problem not in _REFUSED:
-                    raise
                 if fresh:
                     raise self._refused() from error
 
     def _range(self, url: str, start: int, stop: int, end: int) -> None:
         headers = {"Range": f"bytes={start}-{stop - 1}", "Accept-Encoding": "identity"}
         with ExitStack() as answer:
-            response = answer.enter_context(self._client.stream("GET", url, self._asked, headers=headers))
+            try:
+                response = answer.enter_context(self._client.stream("GET", url, self._asked, headers=headers))
+            except HubError as error:
+                if error.problem in _REFUSED and origin(url) != origin(self._client.endpoint):
+                    raise _RefusedError from error
+                raise
             if response.headers.get("Content-Encoding", "identity").lower() not in {"", "identity"}:
                 raise nonsense(self._asked, "It sends the file packed, although it was asked not to.")
             if response.status_code == 206:
@@ -184,6 +186,10 @@ class _RemoteFile:
             "Try again later.",
             page=self._asked.page,
         )
+
+
+class _RefusedError(Exception):
+    """The server of the files does not accept an address that the Hub gave."""
 
 
 _REFUSED = frozenset(
