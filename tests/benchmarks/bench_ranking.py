@@ -33,10 +33,11 @@ from benchmarks.relatives import NAMES, relative
 from forespeak.engines.engine import LoadRequest
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.models.vocabulary import cached_header
-from forespeak.pairing.candidates import Offer, Place, acceptance_of
+from forespeak.pairing.candidates import acceptance_of
 from forespeak.pairing.machine_speed import MachineSpeed, measured_bandwidth, timings_of
 from forespeak.pairing.model_names import parse_name
 from forespeak.pairing.model_shape import file_shape
+from forespeak.pairing.offers import Offer, Place
 from forespeak.pairing.pair_memory import PairFiles
 from forespeak.pairing.ranking import Prediction, predict, predict_lookup, rank_key
 from forespeak.pairing.usual_acceptance import KINDS

@@ -4,34 +4,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import GgufKind
-from forespeak.models.hub_files import HubFile, HubFileGroup
-from forespeak.models.library import LibraryItem
 from forespeak.models.machine_memory import Machine
 from forespeak.models.memory import Fit
-from forespeak.models.roots import Root
 from forespeak.pairing.advice import AdviceKind
 from forespeak.pairing.candidates import (
     Candidate,
     CandidateKind,
     Knowledge,
-    Offer,
-    Place,
     RoughMemory,
-    best_group,
     find_candidates,
-    from_hub,
-    from_library,
     rough_memory,
 )
 from forespeak.pairing.machine_speed import MachineSpeed
 from forespeak.pairing.model_names import parse_name
 from forespeak.pairing.model_shape import estimated_shape
+from forespeak.pairing.offers import Offer, Place
 from forespeak.pairing.ranking import Measurement, Range
 from forespeak.pairing.verdict import Verdict, VerdictKind
 
@@ -201,62 +192,3 @@ def test_a_small_quick_target_gains_little_and_hears_so() -> None:
 @given(st.permutations([TINY, SMALL, FOREIGN, offer("Qwen2.5-1.5B-Instruct", 1.54 * GB, "F16")]))
 def test_the_order_of_the_listings_does_not_matter(offers: list[Offer]) -> None:
     assert find_candidates(TARGET, offers, FAST) == find_candidates(TARGET, sorted(offers, key=str), FAST)
-
-
-# Listings
-
-
-def item(name: str, **more: object) -> LibraryItem:
-    values: dict[str, object] = {"quantisation": "Q8_0", "parameters": 490_000_000, **more}
-    path = Path(f"/m/{name}.gguf")
-    root = Root(Path("/m"), "Mine", read_only=False)
-    return LibraryItem(path, (path,), root, ModelFormat.GGUF, GgufKind.MODEL, name, 520_000_000, 0.0, **values)  # type: ignore[arg-type]
-
-
-def test_an_item_of_the_library_becomes_an_offer() -> None:
-    found = from_library(item("model", title="Qwen2.5 0.5B Instruct"))
-    assert found.model_name == parse_name("Qwen2.5-0.5B-Instruct")
-    assert found.path == Path("/m/model.gguf")
-    assert found.download_bytes == 0
-    assert found.shape is not None
-    assert found.shape.parameters == 490_000_000
-    assert from_library(item("Qwen2.5-0.5B", title="Untitled")).model_name == parse_name("Qwen2.5-0.5B")
-    assert from_library(item("a", problem="It is incomplete.")).problem == "It is incomplete."
-
-
-def test_a_mixture_of_experts_is_known_by_its_active_parameters() -> None:
-    found = from_library(item("Qwen3-30B-A3B", parameters=30_000_000_000, active_parameters=3_000_000_000))
-    assert found.shape is not None
-    assert found.shape.active_weights == pytest.approx(3e9)
-
-
-def group(path: str, size: int, label: str | None, **more: object) -> HubFileGroup:
-    files = (HubFile(path, size),)
-    return HubFileGroup("someone/Qwen2.5-0.5B-Instruct-GGUF", "c0ffee", label, ModelFormat.GGUF, files, **more)  # type: ignore[arg-type]
-
-
-def test_a_group_on_the_hub_becomes_an_offer() -> None:
-    found = from_hub(group("qwen-q8_0.gguf", 530_000_000, "Q8_0"))
-    assert found.model_name.parameters == 0.5e9
-    assert found.shape is not None
-    assert found.shape.is_estimate
-    assert found.path is None
-    assert found.download_bytes == 530_000_000
-    assert found.group is not None
-    assert from_hub(group("qwen-q8_0.gguf", 530_000_000, "Q8_0"), 494_000_000).shape == estimated_shape(
-        530_000_000, "Q8_0", 494e6
-    )
-    assert from_hub(group("Qwen3-8B-EAGLE3.gguf", 530_000_000, "Q8_0")).kind is GgufKind.DRAFT_HEAD
-    assert from_hub(group("a.gguf", 1, "Q8_0", shards=3, missing=(2,))).problem is not None
-
-
-def test_the_file_to_draft_with_has_four_bits_or_the_next_more() -> None:
-    groups = [group(f"a-{label}.gguf", size, label) for label, size in (("Q2_K", 2), ("Q8_0", 8), ("F16", 16))]
-    projector = group("mmproj.gguf", 1, "Q4_K_M", kind=GgufKind.PROJECTOR)
-    best = best_group([*groups, projector])
-    assert best is not None
-    assert best.label == "Q8_0"
-    four = group("a-Q4_K_M.gguf", 5, "Q4_K_M")
-    assert best_group([*groups, four, group("a-Q4_K_L.gguf", 6, "Q4_K_L")]) == four
-    assert best_group([groups[0]]) == groups[0]
-    assert best_group([projector]) is None

@@ -228,7 +228,8 @@ def test_the_newest_measurement_that_holds_is_found(pairs: NamedPairs, target: P
     pair = pairs.keep("b", target, draft, SETTINGS, measurement=newer)
     assert pairs.measurement(target, draft, tuple(reversed(sources))) == newer
     assert pairs.measurement(target, draft, (Source.NGRAM_MOD,)) is None
-    assert pairs.measurement(target, None, sources) is None
+    assert pairs.measurement(target, None) is None
+    assert pairs.measurement(target, draft) == newer
     pairs.mark_stale(pair)
     assert pairs.measurement(target, draft, sources) == MEASURED
 

@@ -6,23 +6,21 @@ question the reason why, so that no list is ever empty without an explanation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from pathlib import Path
 from typing import Protocol
 
 from forespeak.models.gguf import GgufKind
-from forespeak.models.hub_files import HubFileGroup
-from forespeak.models.library import LibraryItem
 from forespeak.models.machine_memory import Machine
 from forespeak.models.memory import Fit, fit_of
 from forespeak.models.sizes import size_words
 from forespeak.pairing.advice import Advice, draft_advice, target_advice
 from forespeak.pairing.compatibility import Verdict
 from forespeak.pairing.machine_speed import MachineSpeed, ModelCosts
-from forespeak.pairing.model_names import ModelName, kinship, parse_name
-from forespeak.pairing.model_shape import ModelShape, WeightFormat, estimated_shape, weight_format
+from forespeak.pairing.model_names import kinship
+from forespeak.pairing.model_shape import WeightFormat
+from forespeak.pairing.offers import Offer, Place, same_thing
 from forespeak.pairing.ranking import (
     Measurement,
     Prediction,
@@ -42,38 +40,6 @@ class CandidateKind(Enum):
     REQUANTISED = "a draft made from the target"
     MTP = "the target's own prediction layers (MTP)"
     DRAFT_HEAD = "draft head (EAGLE-3)"
-
-
-class Place(Enum):
-    """Where a model is."""
-
-    HERE = "on this computer"
-    KNOWN = "a pair known to be good"
-    HUB = "on the Hub"
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A model that might serve as a target or a draft. `path` if it is here, `group` if it is to be downloaded.
-
-    `name` is for people; `problem` says why its files cannot be used at all. `shape` None: its size is not known.
-    """
-
-    name: str
-    place: Place
-    model_name: ModelName
-    size_bytes: int
-    label: str | None = None
-    shape: ModelShape | None = None
-    path: Path | None = None
-    group: HubFileGroup | None = None
-    kind: GgufKind = GgufKind.MODEL
-    mtp_layers: int = 0
-    problem: str | None = None
-
-    @property
-    def download_bytes(self) -> int:
-        return 0 if self.path is not None else self.size_bytes
 
 
 class MemoryFit(Protocol):
@@ -168,58 +134,6 @@ _NO_HEADS = "Draft heads such as EAGLE-3 are not supported here yet."
 _NO_MAKING = "Making a draft from a model's own weights is not possible here yet."
 
 
-def from_library(item: LibraryItem, shape: ModelShape | None = None) -> Offer:
-    """A model on this computer. `shape`: from its headers, if they were read; else from its size and name."""
-    # A header's title has the size and the variant more often than a file's name has them.
-    named = parse_name(item.title or item.name)
-    if not named.family or named.parameters is None:
-        named = parse_name(item.name)
-    return Offer(
-        item.name,
-        Place.HERE,
-        named,
-        item.size_bytes,
-        item.quantisation,
-        shape or estimated_shape(item.size_bytes, item.quantisation, item.parameters, item.active_parameters),
-        path=item.path,
-        kind=item.kind,
-        mtp_layers=item.mtp_layers,
-        problem=item.unusable_because,
-    )
-
-
-def from_hub(group: HubFileGroup, parameters: int | None = None, place: Place = Place.HUB) -> Offer:
-    """A model on the Hub. `parameters` as a search gives them."""
-    named = parse_name(group.name)
-    if named.parameters is None:
-        of_repo = parse_name(group.repo)
-        named = replace(named, parameters=of_repo.parameters, active=of_repo.active)
-    weights = parameters or named.parameters
-    return Offer(
-        f"{group.name} ({group.repo})",
-        place,
-        named,
-        group.size_bytes,
-        group.label,
-        estimated_shape(group.size_bytes, group.label, weights, named.active),
-        group=group,
-        kind=_kind_of(group),
-        problem=group.problem,
-    )
-
-
-def best_group(groups: Iterable[HubFileGroup]) -> HubFileGroup | None:
-    """The file of a repo to draft with: four bits a weight or the next more; None if there is no whole model in it."""
-    whole = [group for group in groups if group.downloadable and group.kind is GgufKind.MODEL and group.files]
-
-    def distance(group: HubFileGroup) -> tuple[bool, float, int]:
-        format_ = weight_format(group.label)
-        bits = 100 if format_ is None else format_.bits
-        return bits < WeightFormat.BITS_4.bits, abs(bits - WeightFormat.BITS_4.bits), group.size_bytes
-
-    return min(whole, key=distance, default=None)
-
-
 def find_candidates(
     target: Offer,
     offers: Sequence[Offer],
@@ -235,10 +149,10 @@ def find_candidates(
     costs = machine.costs(target.shape, target.path) if target.shape is not None else None
     lookup = _lookup(costs, known, kinds)
     found = [lookup, *_not_yet(target)]
-    here = {_same_thing(offer) for offer in offers if offer.place is Place.HERE}
+    here = {same_thing(offer) for offer in offers if offer.place is Place.HERE}
     seen: set[tuple[object, ...]] = set()
     for offer in sorted(offers, key=lambda offer: list(Place).index(offer.place)):
-        thing = _same_thing(offer)
+        thing = same_thing(offer)
         if thing in seen or (offer.place is not Place.HERE and thing in here):
             continue
         if offer.place is not Place.HERE:
@@ -333,15 +247,3 @@ def acceptance_of(target: Offer, draft: Offer, learned: tuple[float, float] | No
     kin = kinship(target.model_name, draft.model_name, weights, draft.shape.parameters if weights else None)
     usual = usual_acceptance(kin, target.shape, draft.shape)
     return usual if learned is None else known_acceptance(*learned, usual)
-
-
-def _same_thing(offer: Offer) -> tuple[object, ...]:
-    """What makes two offers the same model, as far as names and sizes tell."""
-    name = offer.model_name
-    size = offer.size_bytes if name.parameters is None else name.parameters
-    return name.family, name.variants, size, offer.label, offer.kind
-
-
-def _kind_of(group: HubFileGroup) -> GgufKind:
-    lowered = f"{group.repo} {group.name}".lower()
-    return GgufKind.DRAFT_HEAD if "eagle3" in lowered or "eagle-3" in lowered else group.kind

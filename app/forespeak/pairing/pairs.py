@@ -12,7 +12,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,13 +98,19 @@ class NamedPairs:
         """The pair that a new chat with this target begins with, if there is one that can be used."""
         return next((pair for pair in self.of_target(target) if pair.is_default and pair.is_usable), None)
 
-    def measurement(self, target: Path, draft: Path | None, sources: tuple[Source, ...]) -> Measurement | None:
-        """The newest measurement of a pair that still holds, under whatever name it was kept."""
+    def measurement(
+        self, target: Path, draft: Path | None, sources: Collection[Source] | None = None
+    ) -> Measurement | None:
+        """The newest measurement of a pair that still holds, under whatever name it was kept.
+
+        `sources`: with these alone; None: with any.
+        """
         wanted = None if draft is None else draft.absolute()
         found = [
             pair.current_measurement
             for pair in self.of_target(target)
-            if (pair.draft.path if pair.draft else None) == wanted and set(pair.settings.sources) == set(sources)
+            if (pair.draft.path if pair.draft else None) == wanted
+            and (sources is None or set(pair.settings.sources) == set(sources))
         ]
         return max((each for each in found if each is not None), key=lambda each: each.measured_at, default=None)
 

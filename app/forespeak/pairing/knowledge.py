@@ -1,0 +1,102 @@
+"""What is known on this computer of a target and its possible drafts: verdicts, memory, measurements, what was learned.
+
+Reads headers and small files; nothing is loaded and no network is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from forespeak.models.gguf import GgufError, GgufHeader
+from forespeak.models.hub_files import HubFileGroup
+from forespeak.models.machine_memory import Machine
+from forespeak.models.memory import MemorySettings, plan_of_files
+from forespeak.models.vocabulary import cached_header
+from forespeak.pairing.candidates import Knowledge, MemoryFit, rough_memory
+from forespeak.pairing.compatibility import Judge, Verdict, on_headers
+from forespeak.pairing.offers import Offer
+from forespeak.pairing.pair_memory import PairFiles
+from forespeak.pairing.pairs import NamedPairs
+from forespeak.pairing.ranking import Measurement
+from forespeak.pairing.verdict_cache import VerdictCache
+
+RemoteHeader = Callable[[HubFileGroup], GgufHeader | None]
+"""The header of a model on the Hub, if it was read already."""
+
+
+def local_knowledge(
+    target: Path,
+    judge: Judge,
+    named: NamedPairs,
+    learned: PairFiles,
+    memory: MemorySettings,
+    machine: Machine,
+    remote_header: RemoteHeader = lambda _: None,
+) -> Knowledge:
+    """For a target on disk. Answers are found when they are asked for."""
+    judged = judge.verdict(target, target)
+    counts = _accepted(learned, target)
+
+    def verdict(offer: Offer) -> Verdict | None:
+        if offer.path is not None:
+            return judge.verdict(target, offer.path)
+        header = None if offer.group is None else remote_header(offer.group)
+        if header is None:
+            return None
+        try:
+            return on_headers(cached_header(target), header, VerdictCache(judge.folder))
+        except GgufError:
+            return None
+
+    def fits(offer: Offer | None) -> MemoryFit | None:
+        try:
+            if offer is None or offer.path is not None:
+                return plan_of_files(target, None if offer is None else offer.path, memory, machine)
+            return rough_memory(_size(target), offer.size_bytes, machine)
+        except (GgufError, OSError):
+            return None
+
+    def measurement(offer: Offer | None) -> Measurement | None:
+        if offer is not None and offer.path is None:
+            return None
+        return named.measurement(target, None if offer is None else offer.path)
+
+    return Knowledge(
+        None if judged.usable else judged.reason,
+        verdict,
+        fits,
+        measurement,
+        lambda offer: None if offer.path is None else counts.get(offer.path.absolute()),
+    )
+
+
+def _size(target: Path) -> int:
+    return target.stat().st_size
+
+
+def _accepted(learned: PairFiles, target: Path) -> dict[Path, tuple[float, float]]:
+    """Drafted tokens of the target's pairs by draft: (accepted, judged), of all rules and temperatures together."""
+    found: dict[Path, tuple[float, float]] = {}
+    for pair in learned.everything():
+        if pair.draft is None or pair.target.absolute() != target.absolute():
+            continue
+        accepted, tested = found.get(pair.draft.absolute(), (0.0, 0.0))
+        for more_accepted, more_tested in _counts(pair.values):
+            accepted, tested = accepted + more_accepted, tested + more_tested
+        if tested > 0.0:
+            found[pair.draft.absolute()] = accepted, tested
+    return found
+
+
+def _counts(values: Mapping[str, Any]) -> list[tuple[float, float]]:
+    drafting = values.get("drafting")
+    models = drafting.get("models") if isinstance(drafting, dict) else None
+    counts = []
+    for judge in models.values() if isinstance(models, dict) else ():
+        match judge:
+            case {"acceptance": {"accepted": float() | int() as accepted, "tested": float() | int() as tested}}:
+                if 0.0 <= accepted <= tested < 1e6:
+                    counts.append((float(accepted), float(tested)))
+    return counts
