@@ -553,9 +553,12 @@ def test_an_etag_that_changes_in_the_middle(hub: LoopbackHub, tmp_path: Path) ->
     new = content(len(MODEL), seed=9)
     hub.cdn_faults.append(Fault(after=1_000_000, then=Then.STALL))
     fetching = Fetching(hub, tmp_path, HubFile(NAME, len(MODEL)))
-    changed = threading.Thread(
-        target=lambda: (hub.released.wait(0.15), hub.repos[REPO].replace(NAME, new)), daemon=True
-    )  # fmt: skip
+
+    def change() -> None:
+        hub.released.wait(0.15)
+        hub.repos[REPO].replace(NAME, new)
+
+    changed = threading.Thread(target=change, daemon=True)
     changed.start()
     fetching.run()
     changed.join()
