@@ -121,9 +121,13 @@ class MainWindow(QMainWindow):
         self.top.sidebarToggled.connect(self.toggle_sidebar)
         self.top.panelToggled.connect(self.toggle_panel)
         self.navigation.chosen.connect(self.show_page)
+        self.navigation.passed.connect(self.pages.show_page)
         self.pages.shown.connect(self._page_shown)
         self.newChatRequested.connect(self._to_chat)
         self.chats.chatSelected.connect(self._to_chat)
+        # Also the one that is open already.
+        self.chats.view.clicked.connect(self._to_chat)
+        self.chats.view.activated.connect(self._to_chat)
         self._fold()
 
     # -- parts
@@ -233,6 +237,20 @@ class MainWindow(QMainWindow):
     @property
     def page(self) -> str:
         return self.pages.current
+
+    @property
+    def can_undo(self) -> bool:
+        """What `undo` would do depends on the page that is shown."""
+        page = self.pages.made(self.page)
+        return page.can_undo if isinstance(page, PageWidget) else self.toast.can_undo
+
+    @Slot()
+    def undo(self) -> None:
+        page = self.pages.made(self.page)
+        if isinstance(page, PageWidget):
+            page.undo()
+        else:
+            self.toast.undo()
 
     @Slot(str)
     def _page_shown(self, name: str) -> None:

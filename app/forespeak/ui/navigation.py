@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QButtonGroup, QPushButton, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from forespeak.ui.icons import icon
@@ -27,6 +28,14 @@ class PageWidget(QWidget):
     def focus_search(self) -> None:
         """The key that searches was pressed."""
 
+    @property
+    def can_undo(self) -> bool:
+        """Whether `undo` would take something back."""
+        return False
+
+    def undo(self) -> None:
+        """The key that takes the last thing back was pressed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -42,6 +51,8 @@ class Navigation(QWidget):
     """One button for each page, the shown one checked. The arrow keys walk through them."""
 
     chosen = Signal(str)
+    passed = Signal(str)
+    """By an arrow key, which may go on to the next: the keyboard stays here."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -64,6 +75,7 @@ class Navigation(QWidget):
         button.setObjectName("navButton")
         button.setCheckable(True)
         button.setAccessibleDescription(self.tr("Page {number}").format(number=len(self._entries) + 1))
+        button.installEventFilter(self)
         self._group.addButton(button, len(self._entries))
         self._entries.append((name, icon_name, button))
         self._layout.addWidget(button)
@@ -78,6 +90,19 @@ class Navigation(QWidget):
     def set_theme(self, theme: Theme) -> None:
         for _, icon_name, button in self._entries:
             button.setIcon(icon(icon_name, theme.muted))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
+            if step is not None:
+                at = next(number for number, entry in enumerate(self._entries) if entry[2] is watched) + step
+                if 0 <= at < len(self._entries):
+                    name, _, button = self._entries[at]
+                    button.setFocus(Qt.FocusReason.TabFocusReason)
+                    button.setChecked(True)
+                    self.passed.emit(name)
+                return True
+        return super().eventFilter(watched, event)
 
     @Slot(int)
     def _clicked(self, number: int) -> None:
