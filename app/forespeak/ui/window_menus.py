@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QUrl
@@ -12,6 +13,7 @@ from PySide6.QtWidgets import QMessageBox
 import forespeak
 from forespeak.ui.actions import Command, Commands, ShortcutsDialog
 from forespeak.ui.main_window import MainWindow
+from forespeak.ui.navigation import CHAT_PAGE
 from forespeak.ui.session import Session
 
 
@@ -41,10 +43,10 @@ def add_menus(window: MainWindow, session: Session, logs: Path) -> Commands:
         {
             _tr("Chat"): [
                 Command("new", _tr("New chat"), "Ctrl+N", session.chat_view.new_chat),
-                Command("search", _tr("Search chats"), "Ctrl+F", window.focus_search),
+                Command("search", _tr("Search"), "Ctrl+F", window.focus_search),
                 Command("rename", _tr("Rename chat"), "F2", window.chats.rename_current),
                 Command("delete", _tr("Delete chat"), "", window.chats.delete_current),
-                Command("undo", _tr("Undo deleting"), "Ctrl+Z", window.toast.undo),
+                Command("undo", _tr("Undo deleting"), "Ctrl+Z", window.undo),
                 Command(
                     "settings", _tr("Settings…"), "Ctrl+,", session.open_settings, QAction.MenuRole.PreferencesRole
                 ),
@@ -56,7 +58,8 @@ def add_menus(window: MainWindow, session: Session, logs: Path) -> Commands:
                 Command("copy", _tr("Copy the last reply"), "Ctrl+Shift+C", session.chat_view.copy_last_reply),
             ],
             _tr("View"): [
-                Command("sidebar", _tr("Show or hide the chats"), "Ctrl+B", window.toggle_sidebar),
+                *_page_commands(window),
+                Command("sidebar", _tr("Show or hide the side bar"), "Ctrl+B", window.toggle_sidebar),
                 Command("panel", _tr("Show or hide the speculation panel"), "Ctrl+.", window.toggle_panel),
             ],
             _tr("Help"): [
@@ -76,18 +79,30 @@ def add_menus(window: MainWindow, session: Session, logs: Path) -> Commands:
     return commands
 
 
+def _page_commands(window: MainWindow) -> list[Command]:
+    navigation = window.navigation
+    return [
+        Command(f"page-{name}", navigation.button(name).text(), f"Ctrl+{number}", partial(window.show_page, name))
+        for number, name in enumerate(navigation.names, 1)
+    ]
+
+
 def _keep_enabled(commands: Commands, window: MainWindow, session: Session) -> None:
     """A command that can do nothing now leaves its key to whatever has the focus."""
 
     def update(*_: object) -> None:
         chats = session.chats
-        commands["stop"].setEnabled(chats.busy)
-        commands["regenerate"].setEnabled(not chats.busy and chats.last_reply() is not None)
-        commands["copy"].setEnabled(chats.last_reply() is not None)
+        # What belongs to the chat waits until it is shown again: on another page nobody means it.
+        here = window.page == CHAT_PAGE
+        commands["stop"].setEnabled(here and chats.busy)
+        commands["regenerate"].setEnabled(here and not chats.busy and chats.last_reply() is not None)
+        commands["copy"].setEnabled(here and chats.last_reply() is not None)
         for name in ("rename", "delete"):
-            commands[name].setEnabled(chats.chat is not None)
-        commands["undo"].setEnabled(window.toast.can_undo)
+            commands[name].setEnabled(here and chats.chat is not None)
+        commands["panel"].setEnabled(here)
+        commands["undo"].setEnabled(window.can_undo)
 
-    for signal in (session.chats.busyChanged, session.chats.chatOpened, window.toast.changed):
+    chats = session.chats
+    for signal in (chats.busyChanged, chats.chatOpened, window.toast.changed, window.pageShown, window.undoChanged):
         signal.connect(update)
     update()
