@@ -78,6 +78,8 @@ class MainWindow(QMainWindow):
     newChatRequested = Signal()
     settingsRequested = Signal()
     pageShown = Signal(str)
+    undoChanged = Signal()
+    """Whether the page that is shown has something to take back"""
 
     def __init__(self, sidebar_open: bool = True, panel_open: bool = True) -> None:
         super().__init__()
@@ -118,6 +120,8 @@ class MainWindow(QMainWindow):
         self.veil = DropVeil(page)
         self.setAcceptDrops(True)
 
+        self.top.sidebar_button.setAccessibleName(self.tr("Side bar"))
+        self.top.sidebar_button.setToolTip(self.tr("Show or hide the side bar"))
         self.top.sidebarToggled.connect(self.toggle_sidebar)
         self.top.panelToggled.connect(self.toggle_panel)
         self.navigation.chosen.connect(self.show_page)
