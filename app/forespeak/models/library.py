@@ -14,11 +14,12 @@ from forespeak.models.importing import ImportResult, ImportWay, import_models
 from forespeak.models.library_cache import FactsCache, Stamp
 from forespeak.models.library_files import FoundModel, Identity, find_models
 from forespeak.models.library_item import LibraryItem, item_of
+from forespeak.models.library_watch import LibraryWatcher
 from forespeak.models.mlx_folder import read_mlx_facts
 from forespeak.models.moving import finish_move, move_models
 from forespeak.models.removal import Removal, clear_leftovers, remove
-from forespeak.models.roots import Root, own_root
-from forespeak.models.transfer import Progress
+from forespeak.models.roots import Root, RootKind, added_root, own_root
+from forespeak.models.transfer import Progress, free_bytes
 
 __all__ = [
     "ImportResult",
@@ -50,10 +51,28 @@ class Library:
     def own(self) -> Path:
         return self._own
 
-    @property
     def roots(self) -> tuple[Root, ...]:
         """Our own folder first."""
         return own_root(self._own), *self._roots
+
+    def set_added(self, folders: Sequence[Path]) -> None:
+        """The folders that the user added, in place of those before; from the next scan on."""
+        others = tuple(root for root in self._roots if root.kind is not RootKind.ADDED)
+        known = {self._own.absolute(), *(root.path.absolute() for root in others)}
+        added = [folder for folder in dict.fromkeys(folders) if folder.absolute() not in known]
+        self._roots = (*others, *map(added_root, added))
+
+    def free_bytes(self) -> int:
+        """What the disk of our own folder has left; 0 if that cannot be told."""
+        try:
+            return free_bytes(self._own)
+        except OSError:
+            return 0
+
+    def watch(self, changed: Callable[[], None], seconds: float = 2.0) -> Callable[[], None]:
+        """Call `changed`, on a thread of its own, when files came or went. Returns what ends the watching."""
+        watcher = LibraryWatcher(lambda: [root.path for root in self.roots()], changed, seconds)
+        return watcher.close
 
     def scan(
         self, progress: Progress | None = None, cancelled: Callable[[], bool] = lambda: False
@@ -64,7 +83,7 @@ class Library:
         was found until then is returned.
         """
         found: dict[Identity, tuple[Root, FoundModel]] = {}
-        for root in self.roots:
+        for root in self.roots():
             for model in find_models(root, cancelled):
                 found.setdefault(model.identity, (root, model))
         self._read_new([model for _, model in found.values()], progress or _ignore, cancelled)
@@ -88,7 +107,7 @@ class Library:
         Nothing is listed before it is whole and its header has been read again. `progress` counts bytes. What cannot be
         imported is in the result as an error, and does not keep the others out.
         """
-        return import_models(self.roots, sources, way, progress or _ignore, cancelled)
+        return import_models(self.roots(), sources, way, progress or _ignore, cancelled)
 
     def remove(self, item: LibraryItem) -> Removal:
         """Take a model out of our own folder; it can be brought back until `finish` is called.
