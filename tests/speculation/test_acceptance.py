@@ -36,6 +36,33 @@ def test_it_learns_what_a_confidence_is_worth() -> None:
     assert acceptance.chances([0.95, 0.2, 0.95])[2] < 0.15
 
 
+def test_it_learns_what_a_place_is_worth() -> None:
+    """The third token is always wrong, whatever its confidence; the others never are."""
+    acceptance = Acceptance()
+    for _ in range(60):
+        acceptance.observe(step([0.9, 0.9], 0.9, loses=True))
+    assert acceptance.given(0.9, 0) > 0.7
+    assert acceptance.given(0.9, 2) < 0.3 * acceptance.given(0.9, 0)
+    one, two, three = acceptance.chances([0.9, 0.9, 0.9])
+    assert two > 0.5 * one
+    assert three < 0.3 * two
+    other = Acceptance()
+    other.recall(acceptance.learned())
+    assert other.chances([0.9] * 5) == acceptance.chances([0.9] * 5)
+
+
+def test_where_all_places_are_alike_none_is_worth_more() -> None:
+    acceptance = Acceptance()
+    for _ in range(200):
+        acceptance.observe(step([0.9, 0.9, 0.9]))
+        acceptance.observe(step([0.9], 0.9, loses=True))
+        acceptance.observe(step([], 0.9, loses=True))
+    # Of the first tokens two thirds are accepted, of the second ones half, of the third ones all.
+    assert acceptance.given(0.9, 0) == pytest.approx(2 / 3, abs=0.08)
+    assert acceptance.given(0.9, 1) == pytest.approx(1 / 2, abs=0.08)
+    assert acceptance.given(0.9) == pytest.approx(4 / 6, abs=0.08)
+
+
 def test_what_is_certain_is_not_hoped_for() -> None:
     acceptance = Acceptance()
     for _ in range(300):

@@ -1,4 +1,4 @@
-"""How likely a drafted token is to be accepted: learned from what was, by the draft's own confidence in it."""
+"""How likely a drafted token is to be accepted: learned from what was, by the draft's own confidence and by place."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ _CONFIDENCES = (0.2, 0.4, 0.6, 0.75, 0.85, 0.92, 0.96, 0.98, 0.99, 0.997)
 """Borders of the ranges of q that are told apart: finest near 1, where a long draft is decided."""
 _BUCKETS = len(_CONFIDENCES) + 1
 _PRIOR_WEIGHT = 4.0
+_PLACES = (1, 2, 3, 4, 6, 9, 16)
+"""Borders of the ranges of places that are told apart, the first token's being 0."""
+_PLACE_WEIGHT = 8.0
+"""A place is taken to be like the others until so many tokens were expected to be accepted there."""
+_BEST_PLACE = 1.1
 _MEMORY = 200.0
 """Tested tokens that an estimate remembers: texts change, and what was true of the last one fades."""
 
@@ -20,7 +25,8 @@ class Acceptance:
     """Counts of accepted and tested tokens, overall and by the draft's probability q of the token.
 
     Only tokens whose test meant something count: those accepted and the first one rejected of each step. A bucket with
-    few counts leans on a prior that rises with q, as it does for every pair we have measured.
+    few counts leans on a prior that rises with q, as it does for every pair we have measured. The place then counts by
+    how many tokens were accepted there against how many their confidences had promised.
     """
 
     def __init__(self, prior: float = 0.8) -> None:
@@ -29,13 +35,18 @@ class Acceptance:
         self._accepted = 0.0
         self._tested_by = [0.0] * _BUCKETS
         self._accepted_by = [0.0] * _BUCKETS
+        self._promised_at = [0.0] * (len(_PLACES) + 1)
+        self._accepted_at = [0.0] * (len(_PLACES) + 1)
 
     def observe(self, step: Step) -> None:
-        for token in step.emitted:
-            if token.origin is Origin.ACCEPTED:
-                self._count(token.draft_probability, 1.0)
+        accepted = [token.draft_probability for token in step.emitted if token.origin is Origin.ACCEPTED]
+        for place, q in enumerate(accepted):
+            self._count_place(place, q, 1.0)
+            self._count(q, 1.0)
         if step.rejected:
-            self._count(step.rejected[0].draft_probability, 0.0)
+            q = step.rejected[0].draft_probability
+            self._count_place(len(accepted), q, 0.0)
+            self._count(q, 0.0)
         elif step.ignored:
             # Not found worth a test: it says as much about the draft as the test it would probably have failed.
             q = step.ignored[0].draft_probability
@@ -52,8 +63,12 @@ class Acceptance:
         mean = self.mean
         return min(0.995, mean + 0.5 * math.sqrt(mean * (1.0 - mean) / (self._tested + _PRIOR_WEIGHT)))
 
-    def given(self, q: float | None) -> float:
-        """The probability that a token is accepted which the draft itself gives probability `q`."""
+    def given(self, q: float | None, place: int | None = None) -> float:
+        """The probability that a token is accepted which the draft itself gives probability `q`, at its `place` from 0
+        on or at any place.
+        """
+        if place is not None:
+            return min(0.999, self.given(q) * self._worth_of(place))
         if q is None:
             return self.mean
         bucket = _bucket(q)
@@ -63,8 +78,8 @@ class Acceptance:
     def chances(self, probabilities: Sequence[float]) -> list[float]:
         """For each token of a draft, the probability that it and all before it are accepted."""
         chances, so_far = [], 1.0
-        for q in probabilities:
-            so_far *= self.given(q)
+        for place, q in enumerate(probabilities):
+            so_far *= self.given(q, place)
             chances.append(so_far)
         return chances
 
@@ -75,6 +90,8 @@ class Acceptance:
             "accepted": self._accepted,
             "tested_by_confidence": list(self._tested_by),
             "accepted_by_confidence": list(self._accepted_by),
+            "promised_by_place": list(self._promised_at),
+            "accepted_by_place": list(self._accepted_at),
         }
 
     def recall(self, learned: object) -> None:
@@ -84,18 +101,35 @@ class Acceptance:
         tested, accepted = float(learned["tested"]), float(learned["accepted"])
         tested_by = [float(count) for count in learned["tested_by_confidence"]]
         accepted_by = [float(count) for count in learned["accepted_by_confidence"]]
-        if len(tested_by) != _BUCKETS or len(accepted_by) != _BUCKETS:
+        promised_at = [float(count) for count in learned["promised_by_place"]]
+        accepted_at = [float(count) for count in learned["accepted_by_place"]]
+        if [len(tested_by), len(accepted_by)] != [_BUCKETS] * 2 or [len(promised_at), len(accepted_at)] != [
+            len(_PLACES) + 1
+        ] * 2:
             raise ValueError("counts of another kind")
+        if any(not 0.0 <= count <= 2 * _MEMORY for count in (*promised_at, *accepted_at)):
+            raise ValueError("counts out of range")
         pairs = zip([accepted, *accepted_by], [tested, *tested_by], strict=True)
         if any(not 0.0 <= right <= seen <= 2 * _MEMORY for right, seen in pairs):
             raise ValueError("counts out of range")
         self._tested, self._accepted, self._tested_by, self._accepted_by = tested, accepted, tested_by, accepted_by
+        self._promised_at, self._accepted_at = promised_at, accepted_at
+
+    def _worth_of(self, place: int) -> float:
+        """By what factor tokens at a place fare better or worse than their confidence says."""
+        at = bisect_right(_PLACES, place)
+        return min(_BEST_PLACE, (self._accepted_at[at] + _PLACE_WEIGHT) / (self._promised_at[at] + _PLACE_WEIGHT))
+
+    def _count_place(self, place: int, q: float | None, accepted: float) -> None:
+        at = bisect_right(_PLACES, place)
+        self._promised_at[at] += self.given(q)
+        self._accepted_at[at] += accepted
 
     def _count(self, q: float | None, accepted: float, *, by_confidence: bool = True) -> None:
         if self._tested >= _MEMORY:
             self._tested *= 0.5
             self._accepted *= 0.5
-            for counts in (self._tested_by, self._accepted_by):
+            for counts in (self._tested_by, self._accepted_by, self._promised_at, self._accepted_at):
                 counts[:] = [count * 0.5 for count in counts]
         self._tested += 1
         self._accepted += accepted
