@@ -38,8 +38,7 @@ class Preferences:
     `draft_length` None: as many tokens as pay. `random_seed`: every reply gets a new seed and `sampling.seed` is not
     used. `max_tokens` None: until the context is full.
     `context_length` None and `threads` None: chosen by the engine.
-    `models_folder` None: where it is by itself; `model_folders` are read-only ones that were added. `import_way` None:
-    it is asked each time.
+    `import_way` None: it is asked each time.
     """
 
     appearance: Appearance = Appearance.SYSTEM
@@ -67,8 +66,6 @@ class Preferences:
     window_size: tuple[int, int] = (1280, 820)
     last_chat: int | None = None
     page: str = "chat"
-    models_folder: Path | None = None
-    model_folders: tuple[Path, ...] = ()
     import_way: str | None = None
 
     @property
@@ -180,12 +177,6 @@ def _paths(value: object) -> tuple[Path, ...]:
     return tuple(_path(item) for item in value[:RECENT_MODELS])
 
 
-def _folders(value: object) -> tuple[Path, ...]:
-    if not isinstance(value, list):
-        raise TypeError
-    return tuple(dict.fromkeys(_path(item) for item in value))
-
-
 def _import_way(value: object) -> str:
     if value not in {"copy", "move", "link"}:
         raise ValueError
@@ -260,7 +251,5 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "window_size": _size,
     "last_chat": _optional(_whole(1)),
     "page": _text,
-    "models_folder": _optional(_path),
-    "model_folders": _folders,
     "import_way": _optional(_import_way),
 }
