@@ -39,13 +39,7 @@ def with_weights(vocabulary: bytes, number: int) -> bytes:
 
 def write_models(folder: Path, count: int) -> int:
     """Write the models, two levels deep as downloads are; their size in bytes."""
-    contents = []
-    for path in VOCABULARIES.values():
-        data = path.read_bytes()
-        header = read_header(path)
-        # These files end with their metadata, perhaps padded.
-        end = max(array.offset + array.length for array in header.metadata.values() if hasattr(array, "offset"))
-        contents.append((path.stem, data if end else data))
+    contents = [(path.stem, path.read_bytes()) for path in VOCABULARIES.values()]
     total = 0
     for number in range(count):
         name, data = contents[number % len(contents)]
@@ -104,7 +98,8 @@ def main() -> int:
     for name, seconds, most in rows:
         middle = statistics.median(seconds)
         kept &= middle <= most
-        print(f"{name:48} {middle:7.4f} s (best {min(seconds):.4f}), wanted {most} s: {'yes' if middle <= most else 'NO'}")
+        verdict = "yes" if middle <= most else "NO"
+        print(f"{name:48} {middle:7.4f} s (best {min(seconds):.4f}), wanted {most} s: {verdict}")
     print(f"{usable} of {options.files} are usable models")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 import struct
@@ -16,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forespeak.models.gguf import GgufError, GgufHeader, Problem, parse_header, read_header
-from forespeak.models.gguf_walker import FIRST_PIECE, LazyArray
+from forespeak.models.gguf_walker import FIRST_PIECE, KnownTexts, LazyArray, short_texts
 from forespeak.models.vocabulary import read_vocabulary
 from models.field_data import VOCABULARIES, needs_field_data
 from models.gguf_writer import CONTROL, NORMAL, ModelFile, Raw, gguf, text
+from models.hostile_headers import MOST_BYTES, MOST_SECONDS, damaged_headers, read_hostile
 
 PATH = Path("model.gguf")
 
@@ -262,3 +264,86 @@ def test_any_change_to_a_small_file_is_read_or_refused(tmp_path_factory: pytest.
         assert header.parameters >= 0
         vocabulary = read_vocabulary(header)
         assert all(isinstance(vocabulary.piece(token), bytes) for token in range(vocabulary.size))
+
+
+def strings(items: list[bytes]) -> bytes:
+    return b"".join(map(text, items))
+
+
+@pytest.mark.parametrize(
+    ("items", "done"),
+    [
+        pytest.param([b"ab", b"cde"] * 300, 599, id="ordinary"),
+        pytest.param([b"a" * 255] * 20, 19, id="the longest that are looked for"),
+        pytest.param([b"ab"] * 20 + [b"x" * 256] + [b"ab"] * 20, 19, id="a long one"),
+        pytest.param([b"ab"] * 20 + [b""] + [b"ab"] * 20, 19, id="an empty one"),
+        pytest.param([b"ab"] * 20 + [b"\0" * 9] + [b"ab"] * 20, 20, id="zeros"),
+        pytest.param([b"ab"] * 20 + [b"\1" + bytes(7)] + [b"ab"] * 20, 20, id="a text like a length"),
+    ],
+)
+def test_short_texts_end_where_the_slow_way_would(items: list[bytes], done: int) -> None:
+    data = strings(items)
+    found, end = short_texts(data, 0, len(items))
+    assert found >= done - 1
+    assert end == len(strings(items[:found]))
+    assert short_texts(data, 0, 5) == (min(5, found), len(strings(items[: min(5, found)])))
+
+
+def test_short_texts_of_nothing() -> None:
+    assert short_texts(b"", 0, 5) == (0, 0)
+    assert short_texts(bytes(200), 0, 5)[0] <= 5
+    assert short_texts(b"\xff" * 200, 0, 5) == (0, 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.one_of(st.binary(max_size=12), st.binary(min_size=250, max_size=300)), min_size=1, max_size=30))
+def test_any_list_of_texts_is_skipped_to_its_end(items: list[bytes]) -> None:
+    many = items * (2500 // len(items) + 1)
+    header = parse(gguf({"tokenizer.ggml.tokens": many, "after": 5}))
+    listed = header.metadata["tokenizer.ggml.tokens"]
+    assert isinstance(listed, LazyArray)
+    assert (header.metadata["after"], listed.count, listed.length) == (5, len(many), len(strings(many)))
+
+
+def test_values_too_long_to_keep_stay_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "long.gguf"
+    path.write_bytes(gguf({"long": "x" * (2 << 20), "few": ["y" * (2 << 20), "z"], "after": 5}))
+    header = read_header(path)
+    long, few = header.metadata["long"], header.metadata["few"]
+    assert isinstance(long, LazyArray)
+    assert isinstance(few, LazyArray)
+    assert long.raw() == b"x" * (2 << 20)
+    assert few.strings() == [b"y" * (2 << 20), b"z"]
+    assert header.metadata["after"] == 5
+
+
+@pytest.mark.parametrize(
+    ("tensors", "entries", "piece"),
+    [
+        pytest.param(0, 60_000, lambda n: text(f"k{n}") + struct.pack("<IIQ", 9, 0, 1000) + bytes(1000), id="numbers"),
+        pytest.param(0, 60_000, lambda n: text(f"k{n}") + struct.pack("<IQ", 8, 900) + b"\xff" * 900, id="texts"),
+        pytest.param(30_000, 0, lambda n: text(f"t{n}" + "x" * 2000) + struct.pack("<IQIQ", 1, 32, 0, 0), id="tensors"),
+    ],
+)
+def test_what_fills_the_memory_is_refused_or_stays_in_the_file(tensors: int, entries: int, piece: Any) -> None:
+    data = b"GGUF" + struct.pack("<IQQ", 3, tensors, entries) + b"".join(map(piece, range(tensors + entries)))
+    tracemalloc.start()
+    try:
+        with suppress(GgufError):
+            parse(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < MOST_BYTES
+
+
+def test_damaged_headers_are_read_or_refused(tmp_path: Path) -> None:
+    """FORESPEAK_HEADERS=10000 runs as many; tests/benchmarks/bench_headers.py also says what they cost."""
+    known, refused = KnownTexts(), 0
+    count = int(os.environ.get("FORESPEAK_HEADERS", "400"))
+    for number, content, hole in damaged_headers(tmp_path, count, seed=7):
+        outcome = read_hostile(tmp_path / "hostile.gguf", content, hole, known if number % 2 else None)
+        assert outcome.peak_bytes < MOST_BYTES, number
+        assert outcome.seconds < 5 * MOST_SECONDS, number  # this machine may be busy
+        refused += outcome.refused
+    assert refused > count / 4

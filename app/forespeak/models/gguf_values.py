@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
@@ -31,6 +32,7 @@ NUMBERS: dict[int, np.dtype[np.generic]] = {
 """The kinds of values by their numbers in the file."""
 
 _U64 = struct.Struct("<Q")
+_PIECE = 1 << 20
 
 
 class Problem(Enum):
@@ -85,19 +87,29 @@ class LazyArray:
 
     def raw(self) -> bytes:
         """The array as it stands in the file. Raises GgufError if the file has changed or gone."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self.offset)
-                data = file.read(self.length)
-        except OSError as error:
-            raise unreadable(self.path, error) from error
-        if len(data) != self.length:
-            raise changed(self.path)
-        return data
+        return b"".join(self._pieces())
 
     def digest(self) -> bytes:
         """A hash over the array as it stands in the file. Raises GgufError if the file has changed or gone."""
-        return self.known_digest or new_digest(self.raw()).digest()
+        if self.known_digest is not None:
+            return self.known_digest
+        digest = new_digest()
+        for piece in self._pieces():
+            digest.update(piece)
+        return digest.digest()
+
+    def _pieces(self) -> Iterator[bytes]:
+        left = self.length
+        try:
+            with self.path.open("rb", buffering=0) as file:
+                file.seek(self.offset)
+                while left and (piece := file.read(min(left, _PIECE))):
+                    left -= len(piece)
+                    yield piece
+        except OSError as error:
+            raise unreadable(self.path, error) from error
+        if left:
+            raise changed(self.path)
 
     def strings(self) -> list[bytes]:
         """The elements of an array of strings. Raises GgufError, also if it holds something else."""
