@@ -41,11 +41,11 @@ _HOLE = 300 << 20
 def bases(folder: Path) -> list[tuple[bytes, int]]:
     """Whole headers, and how often each is taken: small ones mostly, as a change hits their structure more often."""
     small = ModelFile(["a", "b", "<|end|>", "<0x0A>"], settings={"eos_token_id": 2, "scores": [0.0, 1.0, 2.0, 3.0]})
-    words = [f"token {number}" for number in range(3000)]
+    words: list[str | bytes] = [f"token {number}" for number in range(3000)]
     types = [NORMAL] * 2999 + [CONTROL]
     more = {"general.tags": ["a", "b"], "general.long": "x" * 2000, "numbers": list(range(900)), "flags": [True, False]}
     tensors = tuple((f"blk.{number}.ffn_up_exps.weight", (8, 4, 2)) for number in range(60))
-    middle = ModelFile(words, types, merges=words, entries=more, tensors=tensors)
+    middle = ModelFile(words, types, merges=[f"a {number}" for number in range(3000)], entries=more, tensors=tensors)
     found = [(small.write(folder / "small.gguf").read_bytes(), 12), (middle.write(folder / "m.gguf").read_bytes(), 7)]
     if VOCABULARIES:
         found.append((VOCABULARIES["llama-spm"].read_bytes(), 1))

@@ -8,7 +8,7 @@ from forespeak.models.gguf import GgufHeader, KnownTexts, LazyArray, read_header
 from models.field_data import VOCABULARIES, needs_field_data
 from models.gguf_writer import ModelFile
 
-WORDS = [f"word {number}" for number in range(5000)]
+WORDS: list[str | bytes] = [f"word {number}" for number in range(5000)]
 
 
 def tokens(header: GgufHeader) -> LazyArray:
@@ -27,7 +27,7 @@ def test_a_list_met_before_is_read_the_same(tmp_path: Path) -> None:
     met = read_header(second, known)
     assert met == read_header(second)
     assert tokens(met).known_digest == tokens(read_header(second)).digest()
-    assert tokens(met).strings() == [word.encode() for word in WORDS]
+    assert tokens(met).strings() == [f"word {number}".encode() for number in range(5000)]
 
 
 def test_another_list_of_the_same_length_is_not_taken_for_it(tmp_path: Path) -> None:
