@@ -48,9 +48,9 @@ def test_several_sources_are_ticked_in_one_go(qtbot: QtBot, make_app: AppMaker) 
         assert place in shown
     assert top.speculation.source_button.text() == "Chain of 3"
     assert "Prompt lookup, n-gram mod, then the draft model" in top.speculation.source_button.toolTip()
-    assert top.draft.words()[0] == "Draft · after 2 others"
+    assert top.draft.words()[0] == "Draft · same vocabulary"
     QTest.mouseClick(top.speculation.menu.boxes[MOD], Qt.MouseButton.LeftButton, pos=QPoint(10, 10))
-    assert top.draft.words()[0] == "Draft · after prompt lookup"
+    assert top.speculation.source_button.text() == "Lookup + draft model"
     QTest.mouseClick(top.speculation.menu.boxes[MODEL], Qt.MouseButton.LeftButton, pos=QPoint(10, 10))
     assert top.draft.words() == ("Draft · no model", "Prompt lookup")
     top.speculation.menu.close()

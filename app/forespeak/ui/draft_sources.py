@@ -61,6 +61,17 @@ def chain_words(sources: Sequence[Source]) -> str:
     return "".join(names)
 
 
+def button_words(sources: Sequence[Source]) -> str:
+    """What drafts, in a few words: “Draft model”, “Lookup + draft model”, “Chain of 3”."""
+    if len(sources) > 2:
+        return _tr("Chain of {0}").format(len(sources))
+    if len(sources) < 2:
+        return "".join(NAMES[source] for source in sources)
+    first, last = sources
+    name = _tr("Lookup") if first is Source.PROMPT_LOOKUP else NAMES[first]
+    return f"{name} + {short_name(last)}"
+
+
 def reason_lines(reason: str) -> str:
     """Why drafting does what it does, each source of a chain on a line of its own."""
     for source in Source:

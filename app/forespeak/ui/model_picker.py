@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.speculation.trace import Source
-from forespeak.ui.draft_sources import NAMES, chain_words
+from forespeak.ui.draft_sources import button_words, chain_words
 from forespeak.ui.source_menu import SourceMenu
 from forespeak.ui.theme import Theme
 
@@ -230,9 +230,7 @@ class SpeculationSwitch(QWidget):
 
     def _show(self) -> None:
         on = self.switch.isChecked()
-        count = len(self._sources)
-        words = NAMES[self._sources[0]] if count == 1 else self.tr("Chain of {0}").format(count)
-        self.source_button.setText(words if on else self.tr("Off"))
+        self.source_button.setText(button_words(self._sources) if on else self.tr("Off"))
         tip = f"{chain_words(self._sources)}." if on else self.tr("The target writes alone.")
         self.source_button.setToolTip(tip)
         self.source_button.setAccessibleDescription(tip)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QSizePolicy, Q
 
 from forespeak.models.memory import MemoryPlan
 from forespeak.models.sizes import size_words
-from forespeak.ui.draft_sources import NAMES, chain_words, short_name, what_it_does
+from forespeak.ui.draft_sources import NAMES, chain_words, what_it_does
 from forespeak.ui.icons import icon
 from forespeak.ui.model_picker import Chip, Choice, ModelChip, Place, SpeculationSwitch, Tone
 from forespeak.ui.pair_controller import PairState, PairStatus
@@ -128,10 +128,7 @@ class TopBar(QFrame):
             self.draft.set_words(self.tr("Draft · no model"), value, tip)
         else:
             caption, tone, why = self._draft_words(status)
-            lookups = sources[:-1]
-            if lookups and tone is not Tone.PROBLEM:
-                first = short_name(lookups[0]) if len(lookups) == 1 else self.tr("{0} others").format(len(lookups))
-                caption = self.tr("Draft · after {first}").format(first=first)
+            if len(sources) > 1 and tone is not Tone.PROBLEM:
                 why = "\n".join(part for part in (f"{chain_words(sources)}.", why) if part)
             self.draft.set_words(caption, name(draft), "\n".join(part for part in (why, str(draft)) if part), tone)
         obstacle = self.tr("Choose a draft model first, beside the target.") if draft is None else status.draft_problem
