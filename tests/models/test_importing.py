@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from forespeak.models import importing, transfer
+from forespeak.models.library import ImportResult, ImportWay, Library
+from forespeak.models.roots import Root, RootKind
+from models.library_folders import library, only, write_mlx, write_model, write_set
+
+WAYS = list(ImportWay)
+SHARED = pytest.mark.parametrize("way", WAYS, ids=[way.value for way in WAYS])
+
+
+@pytest.fixture
+def some(tmp_path: Path) -> Library:
+    return library(tmp_path)
+
+
+def hidden(some: Library) -> list[str]:
+    return [path.name for path in some.own.rglob(".*")] if some.own.exists() else []
+
+
+def refused(result: ImportResult) -> str:
+    assert len(result.refused) == 1
+    error = result.refused[0]
+    assert error.what
+    assert error.remedy
+    return f"{error.what} {error.why} {error.remedy}"
+
+
+@SHARED
+def test_a_file(some: Library, tmp_path: Path, way: ImportWay) -> None:
+    source = write_model(tmp_path / "from" / "model.gguf")
+    content = source.read_bytes()
+    told: list[tuple[int, int]] = []
+    result = some.import_models([source], way, lambda done, total: told.append((done, total)))
+    assert result == ImportResult((some.own / "model.gguf",))
+    assert result.paths[0].read_bytes() == content
+    assert source.exists() is (way is not ImportWay.MOVE)
+    assert only(some.scan()).usable
+    assert (told[0], told[-1]) == ((0, len(content)), (len(content), len(content)))
+    assert hidden(some) == []
+
+
+@SHARED
+def test_a_set_by_any_of_its_parts(some: Library, tmp_path: Path, way: ImportWay) -> None:
+    parts = write_set(tmp_path / "from", "big", 3)
+    result = some.import_models([parts[1], parts[2]], way)
+    assert result == ImportResult((some.own / "big" / parts[0].name,))
+    item = only(some.scan())
+    assert (item.usable, len(item.files)) == (True, 3)
+    assert parts[0].exists() is (way is not ImportWay.MOVE)
+    assert hidden(some) == []
+
+
+@SHARED
+def test_an_mlx_folder(some: Library, tmp_path: Path, way: ImportWay) -> None:
+    folder = write_mlx(tmp_path / "from" / "Some-4bit")
+    for source in (folder, folder / "model.safetensors"):
+        if source.exists():
+            result = some.import_models([source], way)
+            assert not result.refused
+            assert result.paths[0].parent == some.own
+    assert {item.name for item in some.scan()} == (
+        {"Some-4bit"}
+        if way is not ImportWay.COPY
+        else {
+            "Some-4bit",
+            "Some-4bit (2)",
+        }
+    )
+    assert folder.exists() is (way is not ImportWay.MOVE)
+
+
+def test_a_folder_is_searched(some: Library, tmp_path: Path) -> None:
+    write_model(tmp_path / "from" / "a" / "one.gguf")
+    write_model(tmp_path / "from" / "two.gguf")
+    assert len(some.import_models([tmp_path / "from"]).paths) == 2
+    (tmp_path / "empty").mkdir()
+    assert "no model in “empty”" in refused(some.import_models([tmp_path / "empty"]))
+
+
+def test_a_name_that_is_taken(some: Library, tmp_path: Path) -> None:
+    write_model(some.own / "model.gguf")
+    (some.own / "big").mkdir()
+    write_model(tmp_path / "from" / "model.gguf", ["x"])
+    write_set(tmp_path / "from", "big", 2)
+    result = some.import_models([tmp_path / "from"])
+    assert {path.relative_to(some.own).as_posix() for path in result.paths} == {
+        "model (2).gguf",
+        "big (2)/big-00001-of-00002.gguf",
+    }
+
+
+def test_what_is_there_already_is_left_alone(some: Library) -> None:
+    path = write_model(some.own / "below" / "model.gguf")
+    assert some.import_models([path], ImportWay.MOVE) == ImportResult((path,))
+
+
+def test_a_model_under_another_ending(some: Library, tmp_path: Path) -> None:
+    source = write_model(tmp_path / "from" / "sha256-1234")
+    assert some.import_models([source]).paths == (some.own / "sha256-1234.gguf",)
+    assert only(some.scan()).usable
+
+
+def test_what_cannot_be_imported_does_not_keep_the_others_out(some: Library, tmp_path: Path) -> None:
+    page = tmp_path / "page.gguf"
+    page.write_bytes(b"<!doctype html>")
+    set_ = write_set(tmp_path / "from", "big", 3, leave_out=[2])
+    coming = write_model(tmp_path / "coming.gguf")
+    (tmp_path / "coming.gguf.part").touch()
+    good = write_model(tmp_path / "good.gguf")
+    result = some.import_models([page, tmp_path / "gone.gguf", set_[0], coming, good])
+    assert result.paths == (some.own / "good.gguf",)
+    words = [str(error) for error in result.refused]
+    assert len(words) == 4
+    for part in ("web page", "no file", "Part 2 of 3 is missing", "not finished"):
+        assert any(part in each for each in words), part
+    assert len(some.scan()) == 1
+
+
+@SHARED
+def test_cancelled(some: Library, tmp_path: Path, way: ImportWay) -> None:
+    one = write_model(tmp_path / "one.gguf")
+    two = write_model(tmp_path / "two.gguf")
+    asked = False
+
+    def told(done: int, total: int) -> None:
+        nonlocal asked
+        asked = done >= total / 2
+
+    result = some.import_models([one, two], way, told, lambda: asked)
+    assert (result.cancelled, result.paths) == (True, (some.own / "one.gguf",))
+    assert two.exists()
+    assert len(some.scan()) == 1
+    assert hidden(some) == []
+
+
+def test_cancelled_within_a_file(some: Library, tmp_path: Path) -> None:
+    source = write_model(tmp_path / "one.gguf")
+    calls = 0
+
+    def asked() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls > 1
+
+    assert some.import_models([source], cancelled=asked).cancelled
+    assert source.exists()
+    assert list(some.own.iterdir()) == []
+
+
+def test_a_disk_without_room(some: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write_model(tmp_path / "one.gguf")
+    monkeypatch.setattr(transfer, "free_bytes", lambda _: transfer.RESERVE + 10)
+    assert "not enough disk space" in refused(some.import_models([source]))
+    assert not some.own.exists()
+    # A link takes none.
+    assert some.import_models([source], ImportWay.LINK).paths
+
+
+def test_a_disk_that_is_full_in_the_middle(some: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = write_set(tmp_path / "from", "big", 2)
+    real = transfer.copy_file
+
+    def fail(source: Path, target: Path, copied: Callable[[int], None], cancelled: Callable[[], bool]) -> None:
+        if source == parts[1]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(source, target, copied, cancelled)
+
+    monkeypatch.setattr(importing, "copy_file", fail)
+    assert "is full" in refused(some.import_models(parts))
+    assert some.scan() == ()
+    assert list(some.own.iterdir()) == []
+
+
+def test_moving_to_another_disk_copies_first(some: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write_model(tmp_path / "from" / "one.gguf")
+    monkeypatch.setattr(importing, "_linked", lambda *_: False)
+    assert some.import_models([source], ImportWay.MOVE).paths == (some.own / "one.gguf",)
+    assert not source.exists()
+
+
+def test_a_source_that_cannot_be_removed(some: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write_model(tmp_path / "from" / "one.gguf")
+
+    def fail(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(source), "unlink", fail)
+        result = some.import_models([source], ImportWay.MOVE)
+    assert result.paths == (some.own / "one.gguf",)
+    assert "still where it was" in refused(result)
+
+
+def test_links_that_the_system_refuses(some: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write_model(tmp_path / "from" / "one.gguf")
+
+    def no_hard(*_: object) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    def no_symbolic(*_: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_hard)
+    if os.name != "nt":
+        assert some.import_models([source], ImportWay.LINK).paths[0].is_symlink()
+    monkeypatch.setattr(Path, "symlink_to", no_symbolic)
+    words = refused(some.import_models([write_model(tmp_path / "two.gguf")], ImportWay.LINK))
+    assert "another disk" in words
+    assert "Copy it" in words
+
+
+def test_nothing_is_moved_out_of_other_programs_folders(tmp_path: Path) -> None:
+    source = write_model(tmp_path / "lm" / "o" / "r" / "one.gguf")
+    some = library(tmp_path, Root(tmp_path / "lm", "LM Studio", read_only=True, kind=RootKind.LM_STUDIO))
+    assert "LM Studio" in refused(some.import_models([source], ImportWay.MOVE))
+    assert source.exists()
+    assert some.import_models([source], ImportWay.LINK).paths
+    assert not only(some.scan()).root.read_only
+
+
+def test_a_copy_that_is_not_like_its_source(some: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write_model(tmp_path / "from" / "one.gguf")
+
+    def shortened(source: Path, target: Path, copied: Callable[[int], None], cancelled: Callable[[], bool]) -> None:
+        target.write_bytes(source.read_bytes()[:-40])
+
+    monkeypatch.setattr(importing, "copy_file", shortened)
+    assert "has not arrived" in refused(some.import_models([source]))
+    assert some.scan() == ()

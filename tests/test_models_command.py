@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forespeak import models_command
+from forespeak.errors import UserFacingError
+from models.library_folders import write_mlx, write_model, write_set
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The models folder; no other program's folder is found."""
+    monkeypatch.setenv("FORESPEAK_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("forespeak.models.roots.starter_draft_path", lambda: None)
+    for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("LLAMA_CACHE", str(tmp_path / "llama"))
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "user")
+    return tmp_path / "home" / "models"
+
+
+def run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    models_command.add_to(parser.add_subparsers(required=True))
+    options = parser.parse_args(["models", *arguments])
+    code: int = options.command(options)
+    return code
+
+
+def printed(capsys: Captured) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_an_empty_list(models: Path, capsys: Captured) -> None:
+    assert run("list") == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert str(models) in captured.err
+
+
+def test_the_list(models: Path, tmp_path: Path, capsys: Captured) -> None:
+    write_model(models / "owner" / "repo" / "One-F32.gguf")
+    write_set(tmp_path / "llama", "big", 2, leave_out=[2])
+    write_mlx(models / "o" / "Some-4bit")
+    assert run("list") == 0
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert lines[0].split() == ["model", "parameters", "quant", "size", "context", "in"]
+    assert [line.split()[0] for line in lines[1:]] == ["One-F32"]
+    assert "2 more" in captured.err
+    assert run("list", "--all") == 0
+    out = capsys.readouterr().out
+    assert "Part 2 of 2 is missing." in out
+    assert "4-bit" in out
+
+
+def test_the_list_as_json(models: Path, tmp_path: Path, capsys: Captured) -> None:
+    path = write_model(models / "owner" / "repo" / "One-F32.gguf", entries={"tokenizer.chat_template": "x"})
+    write_model(tmp_path / "more" / "Two.gguf")
+    assert run("list", "--json", "--folder", str(tmp_path / "more")) == 0
+    found = printed(capsys)
+    assert [folder["label"] for folder in found["folders"]] == ["Models folder", "more"]
+    one, two = found["models"]
+    assert (one["path"], one["repo"], one["usable"], one["has_template"]) == (str(path), "owner/repo", True, True)
+    assert (one["parameters"], one["quantisation"], one["kind"], one["problem"]) == (40, "F32", "model", None)
+    assert (two["name"], two["read_only"]) == ("Two", True)
+
+
+@pytest.mark.parametrize("name", ["One-F32", "one-f32.gguf", "owner/repo", "path"])
+def test_inspect(models: Path, capsys: Captured, name: str) -> None:
+    path = write_model(models / "owner" / "repo" / "One-F32.gguf")
+    assert run("inspect", str(path) if name == "path" else name, "--json") == 0
+    assert printed(capsys)["path"] == str(path)
+
+
+def test_inspect_in_words(tmp_path: Path, capsys: Captured) -> None:
+    entries = {"qwen2.expert_count": 4, "qwen2.expert_used_count": 1, "qwen2.nextn_predict_layers": 1}
+    tensors = (("blk.0.ffn_up_exps.weight", (8, 4, 4)),)
+    path = write_model(tmp_path / "One.gguf", entries=entries, tensors=tensors)
+    assert run("inspect", str(path)) == 0
+    words = dict(line.split(None, 1) for line in capsys.readouterr().out.splitlines())
+    assert words["parameters"] == "128, of which 32 active"
+    assert words["context"] == "4,096 tokens"
+    assert words["MTP"] == "layers      1"
+    assert words["files"] == str(path)
+    assert run("inspect", str(write_mlx(tmp_path / "mlx"))) == 0
+    parts = write_set(tmp_path / "set", "big", 2, leave_out=[1])
+    assert run("inspect", str(parts[0])) == models_command.MENDABLE
+    assert "Part 1 of 2 is missing." in capsys.readouterr().out
+
+
+def test_inspect_what_is_none(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserFacingError, match="is no model"):
+        run("inspect", str(tmp_path / "empty"))
+    with pytest.raises(UserFacingError, match="no model called"):
+        run("inspect", "nothing like it")
+
+
+def test_a_name_that_two_have(models: Path, tmp_path: Path, capsys: Captured) -> None:
+    write_model(models / "a" / "One.gguf")
+    write_model(models / "b" / "One.gguf")
+    with pytest.raises(UserFacingError, match="2 models called"):
+        run("inspect", "One")
+
+
+@pytest.mark.parametrize("way", [[], ["--move"], ["--link"]])
+def test_import(models: Path, tmp_path: Path, capsys: Captured, way: list[str]) -> None:
+    source = write_model(tmp_path / "from" / "One.gguf")
+    assert run("import", str(source), *way, "--json") == 0
+    assert [each["path"] for each in printed(capsys)["imported"]] == [str(models / "One.gguf")]
+    assert source.exists() is (way != ["--move"])
+
+
+def test_import_of_what_is_none(models: Path, tmp_path: Path, capsys: Captured) -> None:
+    good = write_model(tmp_path / "from" / "One.gguf")
+    assert run("import", str(good), str(tmp_path / "gone.gguf")) == models_command.MENDABLE
+    captured = capsys.readouterr()
+    assert captured.out == f"One is in {models}\n"
+    assert "gone.gguf" in captured.err
+
+
+def test_remove(models: Path, capsys: Captured) -> None:
+    path = write_model(models / "One.gguf")
+    with pytest.raises(UserFacingError, match="was not removed"):
+        run("remove", "One")
+    assert path.exists()
+    assert run("remove", "One", "--yes", "--json") == 0
+    assert printed(capsys)["removed"]["name"] == "One"
+    assert list(models.iterdir()) == []
+    with pytest.raises(UserFacingError, match="no model called"):
+        run("remove", "One", "--yes")
+    with pytest.raises(SystemExit):
+        run("remove", "One", "--json")
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", models_command.INTERRUPTED), ("", 130)])
+def test_remove_asks(models: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, answer: str, code: int) -> None:
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+        def readline(self) -> str:
+            return answer
+
+    path = write_model(models / "One.gguf")
+    monkeypatch.setattr("sys.stdin", Terminal())
+    assert run("remove", str(path)) == code
+    assert path.exists() is (code != 0)
+    assert "Delete One" in capsys.readouterr().err
+
+
+def test_other_programs_folders_are_not_changed(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "llama" / "One.gguf")
+    with pytest.raises(UserFacingError, match="cannot be removed from here"):
+        run("remove", "One", "--yes")
+    assert path.exists()
