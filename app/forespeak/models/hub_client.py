@@ -273,7 +273,10 @@ def _install() -> None:
 
         # Where something has imported it before us, the environment came too late.
         constants.HF_HUB_DISABLE_TELEMETRY = True
-        set_client_factory(lambda: httpx2.Client(transport=Gate(), follow_redirects=True, trust_env=False))
+        # The limits of time are `carry`'s.
+        set_client_factory(
+            lambda: httpx2.Client(transport=Gate(), timeout=None, follow_redirects=True, trust_env=False)
+        )
         _installed = True
 
 

@@ -348,11 +348,14 @@ def _proxy_error(why: str) -> HubError:
 
 
 def _certificate_error(error: ssl.SSLError, asked: Asked) -> HubError:
-    reason = getattr(error, "verify_message", "") or str(error.reason or error)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = f"Its certificate is not trusted: {error.verify_message or error.reason}."
+    else:
+        why = f"Encryption could not be agreed on: {error.reason or error}."
     return HubError(
         HubProblem.CERTIFICATE,
-        f"The connection to {asked.host} is not secure.",
-        f"Its certificate is not trusted: {reason}.",
+        f"There is no secure connection to {asked.host}.",
+        why,
         "Check the date of your computer, and whether a proxy or a virus scanner looks into connections.",
     )
 

@@ -69,7 +69,9 @@ class TokenStore:
         except Exception:  # noqa: BLE001 - whatever a keyring raises, there is no token
             stored = None
         with self._lock:
-            return self._known.setdefault(name, Token(stored, TokenSource.KEYRING) if stored else None)
+            return self._known.setdefault(
+                name, Token(stored, TokenSource.KEYRING) if stored and _is_token(stored) else None
+            )
 
     def store(self, endpoint: str, value: str) -> TokenSource:
         """Keep a token for a server. SESSION: the keyring would not take it, and it is forgotten when the app closes.
@@ -77,7 +79,7 @@ class TokenStore:
         Raises HubError (BAD_SETTING) for what cannot be a token.
         """
         value = value.strip()
-        if not value.isascii() or not value.isprintable() or " " in value or not value:
+        if not _is_token(value):
             raise HubError(
                 HubProblem.BAD_SETTING,
                 "This is not a token.",
@@ -144,9 +146,14 @@ class _NoKeyringError(Exception):
 
 def _from_environment(endpoint: str) -> Token | None:
     for variable in _VARIABLES:
-        if (value := os.environ.get(variable, "").strip()) and origin(endpoint) == origin(default_endpoint()):
+        value = os.environ.get(variable, "").strip()
+        if _is_token(value) and origin(endpoint) == origin(default_endpoint()):
             return Token(value, TokenSource.ENVIRONMENT)
     return None
+
+
+def _is_token(text: str) -> bool:
+    return bool(text) and text.isascii() and text.isprintable() and " " not in text
 
 
 def _name(endpoint: str) -> str:
