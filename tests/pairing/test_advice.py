@@ -47,7 +47,7 @@ def test_a_draft_that_costs_half_a_step_is_too_dear() -> None:
 
 def test_a_third_of_the_target_is_a_large_share() -> None:
     third = ModelShape(WeightFormat.BITS_4, 10e9, 6e9)
-    assert AdviceKind.LARGE_SHARE in kinds(third, seconds=0.010)
+    assert AdviceKind.LARGE_SHARE in kinds(third, seconds=0.012)
     same = ModelShape(WeightFormat.BITS_2, 32e9, 10e9)
     assert AdviceKind.LARGE_SHARE not in kinds(same, seconds=0.010)
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from forespeak.models.gguf import GgufError, read_header
+from forespeak.models.gguf import GgufError, GgufHeader, Tensor, read_header
 from forespeak.pairing.model_shape import ModelShape, WeightFormat, estimated_shape, file_shape, shape_of, weight_format
 from models.gguf_writer import gguf
 
@@ -101,3 +102,20 @@ def test_an_estimate_of_a_mixture_of_experts_keeps_what_is_active() -> None:
     assert shape.active_weights == pytest.approx(3e9)
     assert shape.bytes_read(1) == pytest.approx(1.8e9)
     assert shape.bytes_read(5) > 2 * shape.bytes_read(1)
+
+
+def test_the_coarsest_tenth_decides_how_true_a_copy_is() -> None:
+    def header(*tensors: Tensor) -> GgufHeader:
+        return GgufHeader(Path("a.gguf"), 3, {"general.file_type": 10}, tensors, 0, 0)
+
+    most, some, few = (
+        Tensor("blk.0.a.weight", (256, 80), "Q4_0", 0, 256 * 45),
+        Tensor("blk.0.b.weight", (256, 20), "Q3_K", 0, 256 * 9),
+        Tensor("blk.0.c.weight", (256, 2), "Q2_K", 0, 256 * 1),
+    )
+    shape = shape_of([header(most, some, few)])
+    assert shape is not None
+    assert (shape.format, shape.fidelity) == (WeightFormat.BITS_2, WeightFormat.BITS_3)
+    alike = shape_of([header(replace(most, type="Q2_K"))])
+    assert alike is not None
+    assert (alike.coarsest, alike.fidelity) == (None, WeightFormat.BITS_2)

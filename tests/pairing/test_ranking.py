@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -39,7 +40,13 @@ def no_time_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranking, "_OWN_TOKEN", 0.0)
 
 
-@pytest.mark.usefixtures("no_time_of_ours")
+@pytest.fixture
+def no_confidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The draft model's own probabilities tell nothing."""
+    monkeypatch.setattr(ranking, "_SURE", 0.0)
+
+
+@pytest.mark.usefixtures("no_time_of_ours", "no_confidence")
 def test_the_best_length_is_found_by_hand() -> None:
     flat = costs(((1, 0.010), (2, 0.020), (17, 0.020)))
     found = predict(flat, one_token(0.002), odds(0.9), [KIND])
@@ -52,7 +59,7 @@ def test_the_best_length_is_found_by_hand() -> None:
     assert found.unpaused == pytest.approx(by_hand[best])
 
 
-@pytest.mark.usefixtures("no_time_of_ours")
+@pytest.mark.usefixtures("no_time_of_ours", "no_confidence")
 @pytest.mark.parametrize("curve", [F32, Q8])
 @pytest.mark.parametrize(("draft", "accepted"), [(0.003, 0.95), (0.006, 0.8), (0.004, 0.65)])
 def test_a_simulation_with_fixed_lengths_gives_the_same(
@@ -74,36 +81,79 @@ def test_a_simulation_with_fixed_lengths_gives_the_same(
 
 
 @pytest.mark.usefixtures("no_time_of_ours")
+@pytest.mark.parametrize("curve", [F32, Q8])
+@pytest.mark.parametrize(("draft", "accepted"), [(0.003, 0.9), (0.006, 0.8), (0.006, 0.75)])
+def test_drafts_that_end_where_they_are_unsure_are_simulated_alike(
+    curve: tuple[tuple[int, float], ...], draft: float, accepted: float
+) -> None:
+    found = predict(costs(curve), one_token(draft, 0.001), odds(accepted), [KIND])
+    target = Costs(curve)
+    draws = random.Random(7)
+    sure = (accepted - 0.45) / 0.5
+    best = 0.0
+    for length in range(1, 17):
+        tokens, seconds, unread = 0, 0.0, False
+        for _ in range(10_000):
+            chances: list[float] = []
+            while len(chances) < length and (not chances or chances[-1] > 0.5):
+                chances.append(0.95 if draws.random() < sure else 0.45)
+            right = next((i for i, chance in enumerate(chances) if draws.random() >= chance), len(chances))
+            tokens += right + 1
+            seconds += target.target_seconds(len(chances) + 1) + len(chances) * draft + 0.001 * unread
+            unread = right == len(chances)
+        best = max(best, tokens / seconds * target.target_seconds(1))
+    assert found.unpaused == pytest.approx(best, rel=0.02)
+
+
+@pytest.mark.usefixtures("no_time_of_ours", "no_confidence")
 @pytest.mark.parametrize(("draft", "accepted"), [(0.003, 0.95), (0.004, 0.65), (0.02, 0.5)])
 def test_the_real_controller_comes_out_where_it_was_predicted(draft: float, accepted: float) -> None:
     """Its own drafting on a scripted clock; probes, trials and the plain steps in between cost it a little."""
     found = predict(costs(F32), one_token(draft), odds(accepted), [KIND])
+    assert found.speed_up.value == pytest.approx(driven(draft, lambda _: (accepted, accepted)), rel=0.05)
+
+
+@pytest.mark.usefixtures("no_time_of_ours")
+@pytest.mark.parametrize(("draft", "accepted"), [(0.003, 0.9), (0.004, 0.8), (0.02, 0.5)])
+def test_the_real_controller_uses_the_draft_s_confidence_as_predicted(draft: float, accepted: float) -> None:
+    found = predict(costs(F32), one_token(draft), odds(accepted), [KIND])
+    sure = (accepted - 0.45) / 0.5
+
+    def token(draws: random.Random) -> tuple[float, float]:
+        return (0.975, 0.95) if draws.random() < sure else (0.3, 0.45)
+
+    assert found.speed_up.value == pytest.approx(driven(draft, token), rel=0.08)
+
+
+def driven(draft: float, token: Callable[[random.Random], tuple[float, float]]) -> float:
+    """The controller's speed-up with F32's costs; `token` gives a drafted token's (own probability, real chance)."""
     target = Costs(F32)
     controller = AdaptiveDraftLength(RunningCosts(Costs(F32, draft)), 16)
     draws = random.Random(3)
     tokens, seconds = 0, 0.0
     for index in range(1, 3000):
         limit = controller.next_length()
-        probabilities: list[float] = []
-        while len(probabilities) < limit and controller.worth_another(probabilities):
-            probabilities.append(accepted)
-        tested = controller.worth_testing(probabilities)
-        right = next((i for i in range(tested) if draws.random() >= accepted), tested)
-        ignored = len(probabilities) - tested
-        step = scripted_step(index, right, tested, ignored, accepted)
-        step = replace(step, draft_seconds=draft * len(probabilities), target_seconds=target.target_seconds(1 + tested))
+        drafted: list[tuple[float, float]] = []
+        while len(drafted) < limit and controller.worth_another([q for q, _ in drafted]):
+            drafted.append(token(draws))
+        tested = drafted[: controller.worth_testing([q for q, _ in drafted])]
+        right = next((i for i, (_, chance) in enumerate(tested) if draws.random() >= chance), len(tested))
+        step = scripted_step(index, right, [q for q, _ in drafted], len(tested))
+        step = replace(step, draft_seconds=draft * len(drafted), target_seconds=target.target_seconds(1 + len(tested)))
         controller.observe(step)
         tokens += right + 1
         seconds += step.draft_seconds + step.target_seconds
-    assert found.speed_up.value == pytest.approx(tokens / seconds * 0.033, rel=0.05)
+    return tokens / seconds * 0.033
 
 
-def scripted_step(index: int, right: int, tested: int, ignored: int, q: float) -> Step:
-    accepted = [Token(1, "", Origin.ACCEPTED, Source.DRAFT_MODEL, 0.5, q) for _ in range(right)]
+def scripted_step(index: int, right: int, drafted: list[float], tested: int) -> Step:
+    """`drafted` are the draft's own probabilities; the first `right` of the first `tested` tokens are accepted."""
+    accepted = [Token(1, "", Origin.ACCEPTED, Source.DRAFT_MODEL, 0.5, q) for q in drafted[:right]]
     last = Token(2, "", Origin.CORRECTED if right < tested else Origin.BONUS if tested else Origin.TARGET)
-    lost = DraftedToken(3, "", 0.5, q)
-    source = Source.DRAFT_MODEL if tested or ignored else None
-    return Step(index, (*accepted, last), (lost,) * (tested - right), (lost,) * ignored, source)
+    lost = [DraftedToken(3, "", 0.5, q) for q in drafted[right:]]
+    rejected, ignored = lost[: tested - right], lost[tested - right :]
+    source = Source.DRAFT_MODEL if drafted else None
+    return Step(index, (*accepted, last), tuple(rejected), tuple(ignored), source)
 
 
 rates = st.floats(0.05, 0.99)

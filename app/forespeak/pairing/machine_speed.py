@@ -193,14 +193,14 @@ def _reference(seconds: Sequence[float]) -> Callable[[int], float]:
 _CPU: Mapping[WeightFormat, Callable[[int], float]] = {
     format_: _reference(costs)
     for format_, costs in {
-        WeightFormat.F32: (1.00, 1.30, 1.32, 1.36, 1.70, 2.30, 3.60),
-        WeightFormat.F16: (0.61, 0.97, 0.99, 1.03, 1.27, 1.80, 2.90),
-        WeightFormat.BITS_8: (0.45, 0.79, 0.88, 1.06, 1.64, 2.60, 4.50),
-        WeightFormat.BITS_6: (0.42, 0.75, 0.90, 1.20, 1.90, 3.20, 5.80),
-        WeightFormat.BITS_5: (0.40, 0.72, 0.85, 1.15, 1.85, 3.10, 5.60),
-        WeightFormat.BITS_4: (0.36, 0.65, 0.80, 1.10, 1.75, 2.90, 5.20),
-        WeightFormat.BITS_3: (0.34, 0.62, 0.78, 1.10, 1.80, 3.10, 5.60),
-        WeightFormat.BITS_2: (0.30, 0.55, 0.72, 1.05, 1.75, 3.00, 5.50),
+        WeightFormat.F32: (1.00, 1.45, 1.57, 1.79, 2.04, 2.9, 4.6),
+        WeightFormat.F16: (0.76, 1.36, 1.53, 1.75, 2.00, 2.8, 4.5),
+        WeightFormat.BITS_8: (0.54, 0.94, 1.10, 1.40, 2.20, 3.8, 7.0),
+        WeightFormat.BITS_6: (0.50, 0.90, 1.15, 1.65, 2.50, 4.3, 7.8),
+        WeightFormat.BITS_5: (0.47, 0.85, 1.12, 1.60, 2.45, 4.2, 7.6),
+        WeightFormat.BITS_4: (0.43, 0.77, 1.06, 1.53, 2.34, 4.0, 7.2),
+        WeightFormat.BITS_3: (0.43, 0.79, 1.10, 1.60, 2.45, 4.2, 7.6),
+        WeightFormat.BITS_2: (0.42, 0.79, 1.10, 1.60, 2.45, 4.2, 7.6),
     }.items()
 }
 """Cost per weight by SIZES, that of one token in F32 being 1. Measured with llama.cpp on two cores of a server

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from forespeak.models.gguf import GgufHeader
+from forespeak.models.gguf import GgufHeader, Tensor
 from forespeak.models.shards import shard_name
 from forespeak.models.vocabulary import cached_header
 
@@ -63,6 +64,8 @@ def weight_format(label: str | None, bits_per_weight: float | None = None) -> We
 class ModelShape:
     """Weights and bytes of them that an evaluation of one token reads; those of experts apart.
 
+    `coarsest` is the format with the fewest bits that a tenth of the weights or more have: it decides how true a copy
+    is, where `format`, the file's as a whole, decides what computing costs; None: the same.
     `expert_share`: of the experts, the share that one token uses; 1.0 for a model without experts. `is_estimate`: made
     from a size and a name, not from a header.
     """
@@ -74,6 +77,11 @@ class ModelShape:
     expert_bytes: float = 0.0
     expert_share: float = 1.0
     is_estimate: bool = False
+    coarsest: WeightFormat | None = None
+
+    @property
+    def fidelity(self) -> WeightFormat:
+        return self.coarsest or self.format
 
     @property
     def parameters(self) -> float:
@@ -93,6 +101,9 @@ class ModelShape:
 
     def bytes_read(self, tokens: int) -> float:
         return self.shared_bytes + self.touched(tokens) * self.expert_bytes
+
+
+_SHARE_THAT_COUNTS = 0.1
 
 
 def shape_of(headers: Iterable[GgufHeader]) -> ModelShape | None:
@@ -117,7 +128,26 @@ def shape_of(headers: Iterable[GgufHeader]) -> ModelShape | None:
     count, used = (first.integer(f"{first.architecture}.expert_{name}") for name in ("count", "used_count"))
     share = min(1.0, used / count) if count and used else 1.0
     assert format_ is not None
-    return ModelShape(format_, shared_weights, shared_bytes, expert_weights, expert_bytes, share)
+    coarsest = _coarsest(tensors)
+    return ModelShape(
+        format_,
+        shared_weights,
+        shared_bytes,
+        expert_weights,
+        expert_bytes,
+        share,
+        coarsest=None if coarsest is format_ else coarsest,
+    )
+
+
+def _coarsest(tensors: Sequence[Tensor]) -> WeightFormat | None:
+    """Files named after one format hold others too: rows whose length does not suit it, embeddings, chosen layers."""
+    counts: Counter[WeightFormat | None] = Counter()
+    for tensor in tensors:
+        counts[weight_format(tensor.type)] += tensor.parameters
+    least = _SHARE_THAT_COUNTS * sum(counts.values())
+    found = [format_ for format_, count in counts.items() if format_ is not None and count >= least]
+    return min(found, key=lambda format_: format_.bits, default=None)
 
 
 def file_shape(path: Path) -> ModelShape | None:

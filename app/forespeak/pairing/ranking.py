@@ -2,8 +2,9 @@
 
 The prediction maximises what the adaptive controller maximises (`speculation.adaptive`): a draft of k tokens, each
 accepted with probability a, yields 1 + a + ... + a^k tokens in t_target(k + 1) + k * t_draft seconds (Leviathan et al.,
-arXiv 2211.17192, section 3.4, with a cost for each size of check). Costs come from `machine_speed`, acceptance from
-`usual_acceptance`. What the prompt takes is left out, and so is a long context. A measurement of the pair replaces it.
+arXiv 2211.17192, section 3.4, with a cost for each size of check); drafts may also end where the draft model grows
+unsure. Costs come from `machine_speed`, acceptance from `usual_acceptance`. What the prompt takes is left out, and so
+is a long context. A measurement of the pair replaces a prediction.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 
 from forespeak.pairing.machine_speed import ModelCosts
 from forespeak.pairing.usual_acceptance import KINDS, UsualAcceptance, lookup_habit
+from forespeak.speculation.costs import Costs
 
 LONGEST_DRAFT = 16
 LONGEST_LOOKUP = 48
@@ -21,7 +23,8 @@ _OWN_STEP, _OWN_TOKEN = 0.5e-3, 0.3e-3
 """Seconds of our own time for a step, and for each drafted token more."""
 _PAUSED = 0.99
 """Of plain speed, what is left with a draft that is tried now and then and does not pay."""
-_LOOKUP_COSTS_SPREAD = 0.05
+_SURE, _UNSURE = 0.95, 0.45
+"""How often tokens are accepted of which the draft is sure, and the others: with the first of those a draft ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +104,10 @@ def predict(
     target: ModelCosts, draft: ModelCosts, acceptance: UsualAcceptance, kinds: Sequence[str] = KINDS
 ) -> Prediction:
     """What a draft model should bring. Raises ValueError without kinds."""
+    steps = _steps(target, LONGEST_DRAFT)
 
     def gains(deviation: _Deviation) -> list[_Gain]:
-        check = _check(target, deviation)
+        check = _check(steps, deviation.check * target.spread)
         # Of both models' costs only the ratio matters, and what is wrong about the machine is wrong about both.
         factor = math.exp(deviation.draft * draft.spread)
         one, two = (factor * draft.seconds(tokens) for tokens in (1, 2))
@@ -122,9 +126,10 @@ def predict(
 
 def predict_lookup(target: ModelCosts, kinds: Sequence[str] = KINDS) -> Prediction:
     """What looking the next tokens up in the text should bring: it costs nothing but its place in the check."""
+    steps = _steps(target, LONGEST_LOOKUP)
 
     def gains(deviation: _Deviation) -> list[_Gain]:
-        check = _check(target, deviation)
+        check = _check(steps, deviation.check * target.spread)
         found = []
         for kind in kinds:
             habit = lookup_habit(kind, deviation.acceptance)
@@ -150,11 +155,17 @@ class _Gain:
     length: int
 
 
-def _check(target: ModelCosts, deviation: _Deviation) -> Callable[[int], float]:
+def _steps(target: ModelCosts, longest: int) -> list[float]:
+    """Seconds of evaluations of 1, 2, ... `longest` + 1 tokens."""
+    costs = Costs(target.curve)
+    return [costs.target_seconds(tokens) for tokens in range(1, longest + 2)]
+
+
+def _check(steps: Sequence[float], deviation: float) -> Callable[[int], float]:
     """Seconds of a step by its tokens. What a check costs more than a single token is what is known least."""
-    plain = target.seconds(1)
-    factor = math.exp(deviation.check * target.spread)
-    return lambda tokens: plain + _OWN_STEP + factor * (target.seconds(tokens) - plain)
+    plain, factor = steps[0], math.exp(deviation)
+    table = [0.0, *(plain + _OWN_STEP + factor * (seconds - plain) for seconds in steps)]
+    return table.__getitem__
 
 
 def _best(
@@ -168,17 +179,51 @@ def _best(
 ) -> _Gain:
     """The length that promises most. `found`: the share of steps before which there is anything to draft."""
     plain = check(1)
+
+    def speed_up(yielded: float, seconds: float) -> float:
+        return (found * yielded + 1.0 - found) * plain / (found * seconds + (1.0 - found) * plain)
+
+    def seconds(tokens: int, all_accepted: float) -> float:
+        # A draft that was accepted as a whole has not read its own last token.
+        return check(tokens + 1) + tokens * (draft + _OWN_TOKEN) + all_accepted * catch_up
+
     best, length, yielded, chance = 0.0, 1, 1.0, 1.0
     for tokens in range(1, longest + 1):
         chance *= accepted
         yielded += chance
-        # A draft that was accepted as a whole has not read its own last token.
-        seconds = check(tokens + 1) + tokens * (draft + _OWN_TOKEN) + chance * catch_up
-        speed_up = (found * yielded + 1.0 - found) * plain / (found * seconds + (1.0 - found) * plain)
-        if speed_up > best:
-            best, length = speed_up, tokens
+        gain = speed_up(yielded, seconds(tokens, chance))
+        if gain > best:
+            best, length = gain, tokens
+    if found == 1.0 and _UNSURE < accepted < _SURE:
+        best, length = max((best, length), _by_confidence(accepted, speed_up, seconds, longest))
     paused = best <= _PAUSED
     return _Gain(max(best, _PAUSED), best, accepted, 0 if paused else length)
+
+
+def _by_confidence(
+    accepted: float, speed_up: Callable[[float, float], float], seconds: Callable[[int, float], float], longest: int
+) -> tuple[float, int]:
+    """(gain, mean length) of drafts that end with the first token of which the draft itself is not sure.
+
+    Its confidence tells two kinds of tokens apart, which together are accepted as often as `accepted` says.
+    """
+    sure = (accepted - _UNSURE) / (_SURE - _UNSURE)
+    best, length = 0.0, 1.0
+    # Over the runs of sure tokens that an unsure one has ended: what they yield and take, and how long the drafts are.
+    ended_yield = ended_seconds = ended_tokens = 0.0
+    reached, yielded, chance = 1.0, 1.0, 1.0
+    for tokens in range(1, longest + 1):
+        last = chance * _UNSURE
+        ended = reached * (1.0 - sure)
+        ended_yield += ended * (yielded + last)
+        ended_seconds += ended * seconds(tokens, last)
+        ended_tokens += ended * tokens
+        reached, chance = reached * sure, chance * _SURE
+        yielded += chance
+        gain = speed_up(ended_yield + reached * yielded, ended_seconds + reached * seconds(tokens, chance))
+        if gain > best:
+            best, length = gain, ended_tokens + reached * tokens
+    return best, max(1, round(length))
 
 
 def _prediction(

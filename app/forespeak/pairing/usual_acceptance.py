@@ -7,8 +7,8 @@ sources, and neither is much, which is why every rate here comes with a wide ran
   1B 1.36x and 1.05x by prompt (LM Studio, 3090 Ti). With the costs of those models they ask for rates between about
   0.65 and 0.85 that hardly depend on the draft's size. With drafts of a fixed length that nobody tuned less was seen:
   14B + 0.5B 1.37x, 14B + 3B 1.25x (5060 Ti).
-- Our own: a 135M model in F32 with its copies in Q4_1 and Q2_K, six kinds of prompts, greedy and at T = 0.8
-  (`tests/benchmarks/bench_acceptance.py`).
+- Our own: a 135M model in F32 with its copies in Q4_1 and Q2_K (of which a fifth is Q3_K and the rest finer, since the
+  rows do not suit it), six kinds of prompts, greedy and at T = 0.8 (`tests/benchmarks/bench_acceptance.py`).
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ _REQUANTISED = {
     WeightFormat.BITS_6: 0.98,
     WeightFormat.BITS_5: 0.97,
     WeightFormat.BITS_4: 0.965,
-    WeightFormat.BITS_3: 0.88,
-    WeightFormat.BITS_2: 0.75,
+    WeightFormat.BITS_3: 0.78,
+    WeightFormat.BITS_2: 0.65,
 }
 """Of a target's own weights in a coarser format."""
 _SAME_FORMAT = 0.995
@@ -70,16 +70,16 @@ _COARSE = {WeightFormat.BITS_3: 0.3, WeightFormat.BITS_2: 1.0}
 def usual_acceptance(kin: Kinship, target: ModelShape, draft: ModelShape) -> UsualAcceptance:
     """What to expect of a pair of which nothing is measured."""
     if kin is Kinship.SAME_WEIGHTS:
-        if draft.format.bits >= target.format.bits:
+        if draft.fidelity.bits >= target.fidelity.bits:
             return UsualAcceptance(_odds(_SAME_FORMAT), 1.0)
-        return UsualAcceptance(_odds(_REQUANTISED[draft.format]), 0.6)
+        return UsualAcceptance(_odds(_REQUANTISED[draft.fidelity]), 0.6)
     if kin is Kinship.SAME_FAMILY:
         halvings = max(0.0, math.log2(target.parameters / draft.parameters))
         middle, spread = _odds(_FAMILY - _BY_DOUBLING * halvings), 0.8
     else:
         related = kin is Kinship.RELATED
         middle, spread = _odds(_RELATED if related else _OTHER), 0.9 if related else 1.0
-    return UsualAcceptance(middle - _COARSE.get(draft.format, 0.0), spread)
+    return UsualAcceptance(middle - _COARSE.get(draft.fidelity, 0.0), spread)
 
 
 def known_acceptance(accepted: float, tested: float, usual: UsualAcceptance) -> UsualAcceptance:
