@@ -10,9 +10,9 @@ from pathlib import Path
 from forespeak.errors import UserFacingError
 from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import GgufKind
-from forespeak.models.library import LibraryItem
+from forespeak.models.library import ImportResult, ImportWay, LibraryItem
 from forespeak.models.roots import Root, RootKind, added_root, own_root
-from forespeak.ui.library_controller import Cancelled, ImportWay, Progress
+from forespeak.ui.library_controller import Cancelled, Progress
 
 
 def item(name: str, root: Root, **facts: object) -> LibraryItem:
@@ -85,15 +85,19 @@ class FakeLibrary:
         return tuple(self.items)
 
     def import_models(
-        self, paths: Sequence[Path], way: ImportWay, progress: Progress, cancelled: Cancelled
-    ) -> Sequence[Path]:
+        self, sources: Sequence[Path], way: ImportWay, progress: Progress, cancelled: Cancelled
+    ) -> ImportResult:
         self._work(progress, cancelled)
         if cancelled():
-            return ()
-        self.imports.append((tuple(paths), way))
-        new = [item(path.stem, own_root(self.own)) for path in paths]
+            return ImportResult(cancelled=True)
+        self.imports.append((tuple(sources), way))
+        good = [path for path in sources if path.suffix == ".gguf"]
+        refused = [
+            UserFacingError(f"“{path.name}” is no model.", "It is a text file.") for path in sources if path not in good
+        ]
+        new = [item(path.stem, own_root(self.own)) for path in good]
         self.items += new
-        return [entry.path for entry in new]
+        return ImportResult(tuple(entry.path for entry in new), tuple(refused))
 
     def remove(self, entry: LibraryItem) -> FakeRemoval:
         if self.task_error is not None:
@@ -111,7 +115,11 @@ class FakeLibrary:
         self.own = folder
         return True
 
-    def verify(self, entry: LibraryItem, progress: Progress, cancelled: Cancelled) -> str:
+    def recover(self) -> bool:
+        return False
+
+    def check(self, entry: LibraryItem, progress: Progress, cancelled: Cancelled) -> str:
+        """Stands in for the check of a model's files."""
         self._work(progress, cancelled)
         return f"“{entry.name}” is as it was published."
 

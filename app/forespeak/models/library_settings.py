@@ -1,11 +1,10 @@
-"""Which folders the library looks into, as the user chose them: kept in one file, for the window and the command line."""
+"""Which folders the library looks into, as the user chose them: one file for the window and the command line."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import Folders, create_folder
@@ -64,6 +63,6 @@ def with_chosen_models(places: Folders) -> Folders:
     return places if own is None else replace(places, models=own)
 
 
-def _path(value: Any) -> Path | None:
+def _path(value: object) -> Path | None:
     # A relative one would mean another folder each time.
     return Path(value) if isinstance(value, str) and value and Path(value).is_absolute() else None

@@ -27,25 +27,29 @@ def reveal_command(
             *("--object-path", "/org/freedesktop/FileManager1"),
             *("--method", "org.freedesktop.FileManager1.ShowItems", f"['{path.as_uri()}']", ""),
         ]
-    return folder_command(path)
+    return folder_command(path, platform)
 
 
-def folder_command(path: Path) -> list[str]:
+def folder_command(path: Path, platform: str = sys.platform) -> list[str]:
     """Opens the folder of a file, or the folder itself."""
-    return ["xdg-open", os.fspath(path if path.is_dir() else path.parent)]
+    folder = os.fspath(path if path.is_dir() else path.parent)
+    return [{"win32": "explorer", "darwin": "open"}.get(platform, "xdg-open"), folder]
 
 
 def reveal(path: Path, platform: str = sys.platform) -> bool:
     """Not for the UI thread. False if no file manager could be asked."""
-    commands = [reveal_command(path, platform)]
-    if platform not in {"win32", "darwin"}:
-        commands.append(folder_command(path))
-    for command in commands:
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=10, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        # Explorer answers 1 although it has done what was asked.
-        if done.returncode == 0 or platform == "win32":
-            return True
-    return False
+    return _run(reveal_command(path, platform), platform) or open_folder(path, platform)
+
+
+def open_folder(path: Path, platform: str = sys.platform) -> bool:
+    """Not for the UI thread. False if no file manager could be asked."""
+    return _run(folder_command(path, platform), platform)
+
+
+def _run(command: list[str], platform: str) -> bool:
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    # Explorer answers 1 although it has done what was asked.
+    return done.returncode == 0 or platform == "win32"

@@ -21,8 +21,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from forespeak.models.library import ImportWay
 from forespeak.ui.form import caption
-from forespeak.ui.library_controller import ImportWay
 
 
 def dropped_models(data: QMimeData) -> tuple[Path, ...]:

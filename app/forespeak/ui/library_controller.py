@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from forespeak.errors import UserFacingError
-from forespeak.models.library import LibraryItem
+from forespeak.models.library import ImportResult, ImportWay, LibraryItem
 from forespeak.models.roots import Root, RootKind
 from forespeak.models.starter import starter_target_path
 from forespeak.ui.background import Worker
@@ -24,14 +24,7 @@ Progress = Callable[[int, int], None]
 Cancelled = Callable[[], bool]
 SHOW_EVERY_MS = 100
 CLOSE_SECONDS = 1.0
-
-
-class ImportWay(Enum):
-    """How a file comes into the models folder. The value is what preferences keep."""
-
-    COPY = "copy"
-    MOVE = "move"
-    LINK = "link"
+MOST_TOLD = 5
 
 
 class RemovedModel(Protocol):
@@ -47,7 +40,7 @@ class RemovedModel(Protocol):
 
 
 class ModelLibrary(Protocol):
-    """What is asked of the library. All of it reads or writes the disk, and raises UserFacingError."""
+    """What is asked of `models.library.Library`. All of it reads or writes the disk, and raises UserFacingError."""
 
     def roots(self) -> tuple[Root, ...]:
         """The models folder first."""
@@ -56,10 +49,8 @@ class ModelLibrary(Protocol):
     def scan(self, progress: Progress, cancelled: Cancelled) -> tuple[LibraryItem, ...]: ...
 
     def import_models(
-        self, paths: Sequence[Path], way: ImportWay, progress: Progress, cancelled: Cancelled
-    ) -> Sequence[Path]:
-        """Returns where the imported models lie now. When cancelled, what was begun is undone."""
-        ...
+        self, sources: Sequence[Path], way: ImportWay, progress: Progress, cancelled: Cancelled
+    ) -> ImportResult: ...
 
     def remove(self, item: LibraryItem) -> RemovedModel: ...
 
@@ -67,8 +58,8 @@ class ModelLibrary(Protocol):
         """Move the models folder with all that is in it; False if it was cancelled and stays where it was."""
         ...
 
-    def verify(self, item: LibraryItem, progress: Progress, cancelled: Cancelled) -> str:
-        """Reads all of a model's files. Returns in words what was found to be right."""
+    def recover(self) -> bool:
+        """Put in order what a crash has left. True if the models folder is another one now."""
         ...
 
     def set_added(self, folders: Sequence[Path]) -> None:
@@ -76,12 +67,18 @@ class ModelLibrary(Protocol):
         ...
 
     def free_bytes(self) -> int:
-        """What the disk of the models folder has left."""
+        """What the disk of the models folder has left; 0 if that cannot be told."""
         ...
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed`, on any thread, after files came or went. Returns what ends the watching."""
         ...
+
+
+class CheckFiles(Protocol):
+    """Reads all of a model's files; says in words what was found to be right. Raises UserFacingError."""
+
+    def __call__(self, item: LibraryItem, progress: Progress, cancelled: Cancelled) -> str: ...
 
 
 class TaskKind(Enum):
@@ -151,14 +148,16 @@ class LibraryController(QObject):
     def __init__(
         self,
         library: ModelLibrary,
-        fit_of: Callable[[LibraryItem], FitWords | None] = lambda _: None,
-        suits: Callable[[Path, Path], bool] = lambda _, __: True,
+        fit_of: Callable[[LibraryItem], FitWords | None],
+        suits: Callable[[Path, Path], bool],
+        check: CheckFiles,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._library = library
         self._fit_of = fit_of
         self._suits = suits
+        self._check = check
         self.state = LibraryState()
         self.task: Task | None = None
         self.removals: list[tuple[str, RemovedModel]] = []
@@ -183,6 +182,7 @@ class LibraryController(QObject):
     # -- reading
 
     def start(self) -> None:
+        self._scanner.run(self._recover, self._recovered, self._fail)
         self.rescan()
         self._scanner.run(lambda: self._library.watch(self._watched.emit), self._watching, self._fail)
 
@@ -217,7 +217,8 @@ class LibraryController(QObject):
     def import_models(self, paths: Sequence[Path], way: ImportWay) -> None:
         name = paths[0].name if len(paths) == 1 else self.tr("{count} files").format(count=len(paths))
 
-        def done(arrived: Sequence[Path]) -> None:
+        def done(result: ImportResult) -> None:
+            arrived = result.paths
             if arrived:
                 words = (
                     self.tr("Imported “{name}”.").format(name=arrived[0].stem)
@@ -225,7 +226,9 @@ class LibraryController(QObject):
                     else self.tr("Imported {count} models.").format(count=len(arrived))
                 )
                 self.noticed.emit(words)
-                self.imported.emit(tuple(arrived))
+                self.imported.emit(arrived)
+            if result.refused:
+                self.problemFound.emit(self._refused(result))
 
         self._begin(
             Task(TaskKind.IMPORT, name),
@@ -248,7 +251,7 @@ class LibraryController(QObject):
     def verify(self, item: LibraryItem) -> None:
         self._begin(
             Task(TaskKind.VERIFY, item.name),
-            lambda progress, cancelled: self._library.verify(item, progress, cancelled),
+            lambda progress, cancelled: self._check(item, progress, cancelled),
             lambda words: self.noticed.emit(words) if words else None,
             rescan=False,
         )
@@ -306,6 +309,18 @@ class LibraryController(QObject):
 
     # -- inside
 
+    def _refused(self, result: ImportResult) -> UserFacingError:
+        """One error of several."""
+        if len(result.refused) == 1:
+            return result.refused[0]
+        count = len(result.refused) + len(result.paths)
+        return UserFacingError(
+            self.tr("{refused} of {count} models could not be imported.").format(
+                refused=len(result.refused), count=count
+            ),
+            "\n".join(f"{error.what} {error.why}" for error in result.refused[:MOST_TOLD]),
+        )
+
     def _begin(
         self,
         task: Task,
@@ -337,8 +352,7 @@ class LibraryController(QObject):
 
         def succeeded(result: T) -> None:
             ended()
-            if not stop.is_set():
-                done(result)
+            done(result)
 
         def failed(error: Exception) -> None:
             ended()
@@ -348,17 +362,20 @@ class LibraryController(QObject):
         self._doer.run(lambda: job(progress, stop.is_set), succeeded, failed)
         self.taskChanged.emit()
 
+    def _recover(self) -> Path | None:
+        return self._library.roots()[0].path if self._library.recover() else None
+
+    def _recovered(self, folder: Path | None) -> None:
+        if folder is not None:
+            self.folderMoved.emit(folder)
+
     def _scan(self) -> _Scanned:
         def progress(done: int, total: int) -> None:
             self._counts = (done, total)
 
         items = self._library.scan(progress, self._stop_scan.is_set)
         fits = {item.path: fit for item in items if item.usable and (fit := self._fit_of(item)) is not None}
-        try:
-            free: int | None = self._library.free_bytes()
-        except OSError:
-            free = None
-        return _Scanned(items, fits, self._library.roots(), free)
+        return _Scanned(items, fits, self._library.roots(), self._library.free_bytes() or None)
 
     def _scanned(self, found: _Scanned) -> None:
         self._scanning = False

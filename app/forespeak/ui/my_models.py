@@ -7,24 +7,18 @@ from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
-    QAction,
     QDragEnterEvent,
     QDragLeaveEvent,
     QDropEvent,
-    QGuiApplication,
     QKeySequence,
     QResizeEvent,
 )
 from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
-    QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QMenu,
-    QMessageBox,
-    QProgressBar,
     QPushButton,
     QStackedWidget,
     QVBoxLayout,
@@ -32,17 +26,17 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.models.formats import ModelFormat
-from forespeak.models.library import LibraryItem
-from forespeak.models.sizes import size_words
+from forespeak.models.library import ImportWay, LibraryItem
 from forespeak.ui.background import Worker
-from forespeak.ui.file_manager import folder_command, reveal
+from forespeak.ui.good_pairs import GoodPairs
 from forespeak.ui.import_models import ImportButton, ImportDialog, dropped_models
-from forespeak.ui.library_controller import ImportWay, LibraryController, Task, TaskKind, starter_only
+from forespeak.ui.library_controller import LibraryController, starter_only
 from forespeak.ui.library_model import LibraryFilter, LibraryModel
 from forespeak.ui.library_table import LibraryTable
+from forespeak.ui.model_actions import ModelActions
 from forespeak.ui.model_details import ModelDetails
 from forespeak.ui.models_folder import FolderBar, FoldersDialog
-from forespeak.ui.notices import Toast
+from forespeak.ui.task_bar import PageToast, TaskBar
 from forespeak.ui.theme import Theme
 
 BESIDE_FROM = 900
@@ -51,66 +45,6 @@ DETAILS_WIDTH = 312
 DETAILS_HEIGHT = 260
 FILTERS_FROM = 620
 """The width from which all of the filters are shown in one row."""
-
-
-class TaskBar(QFrame):
-    """What is being done, how far it is, and a way to stop it."""
-
-    cancelRequested = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setProperty("card", True)
-        self.words = QLabel()
-        self.words.setWordWrap(True)
-        self.bar = QProgressBar()
-        self.bar.setTextVisible(False)
-        self.cancel = QPushButton(self.tr("Cancel"))
-        self.cancel.clicked.connect(self.cancelRequested)
-        column = QVBoxLayout()
-        column.setSpacing(6)
-        column.addWidget(self.words)
-        column.addWidget(self.bar)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(14, 10, 10, 10)
-        row.setSpacing(12)
-        row.addLayout(column, 1)
-        row.addWidget(self.cancel)
-        self.hide()
-
-    def show_task(self, task: Task | None) -> None:
-        self.setVisible(task is not None)
-        if task is None:
-            return
-        doing = {
-            TaskKind.IMPORT: self.tr("Importing {name}"),
-            TaskKind.MOVE: self.tr("Moving the models to {name}"),
-            TaskKind.VERIFY: self.tr("Checking {name}"),
-        }[task.kind].format(name=task.name)
-        if task.cancelling:
-            doing = self.tr("Stopping")
-        elif task.total:
-            doing = self.tr("{doing}: {done} of {total}").format(
-                doing=doing, done=size_words(task.done), total=size_words(task.total)
-            )
-        self.words.setText(doing)
-        self.bar.setRange(0, 1000 if task.total else 0)
-        if task.total:
-            self.bar.setValue(round(1000 * task.done / task.total))
-        self.bar.setAccessibleName(doing)
-        self.cancel.setEnabled(not task.cancelling)
-
-
-class PageToast(Toast):
-    """Also says what just happened where there is nothing to take back."""
-
-    def offer(self, words: str, action: str, undo: Callable[[], None]) -> None:
-        self.button.show()
-        super().offer(words, action, undo)
-
-    def tell(self, words: str) -> None:
-        self.button.hide()
-        super().offer(words, "", lambda: None)
 
 
 class MyModels(QWidget):
@@ -128,14 +62,13 @@ class MyModels(QWidget):
     def __init__(
         self,
         controller: LibraryController,
-        good_pairs: QWidget,
+        good_pairs: GoodPairs,
         worker: Worker,
         added_folders: Callable[[], Sequence[Path]] = tuple,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self._controller = controller
-        self._worker = worker
         self._added_folders = added_folders
         self._way: ImportWay | None = None
         self._uses: Mapping[Path, str] = {}
@@ -145,10 +78,8 @@ class MyModels(QWidget):
         self.model = LibraryModel(self)
         self.table = LibraryTable(self.model)
         self.table.setAccessibleName(self.tr("My models"))
-        self._make_actions()
-        self.details = ModelDetails(
-            [self.chat, self.as_target, self.as_draft, self.show_file, self.copy_path, self.verify, self.remove]
-        )
+        self.actions_of_model = ModelActions(controller, worker, self.table)
+        self.details = ModelDetails(self.actions_of_model.in_order)
         self.good_pairs = good_pairs
         self._lay_out()
         self.toast = PageToast(self)
@@ -158,26 +89,6 @@ class MyModels(QWidget):
         self._show_item(None)
 
     # -- parts
-
-    def _make_actions(self) -> None:
-        def action(words: str, run: Callable[[], object], key: str = "") -> QAction:
-            made = QAction(words, self)
-            made.triggered.connect(lambda _=False: run())
-            if key:
-                made.setShortcut(QKeySequence(key))
-                made.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-                # The keys belong to the table: in the search field they mean what they always do.
-                self.table.addAction(made)
-            return made
-
-        self.chat = action(self.tr("Chat with it"), lambda: self._ask(self.chatRequested))
-        self.as_target = action(self.tr("Use as target"), lambda: self._ask(self.targetRequested), "Ctrl+T")
-        self.as_draft = action(self.tr("Use as draft"), lambda: self._ask(self.draftRequested), "Ctrl+D")
-        self.show_file = action(self.tr("Show in folder"), self._reveal, "Ctrl+Shift+O")
-        self.copy_path = action(self.tr("Copy path"), self._copy_path, "Ctrl+C")
-        self.verify = action(self.tr("Check files"), self._verify)
-        self.verify.setToolTip(self.tr("Read all of it and compare it with what its publisher has"))
-        self.remove = action(self.tr("Remove…"), self._remove)
 
     def _lay_out(self) -> None:
         self.search = QLineEdit()
@@ -262,11 +173,16 @@ class MyModels(QWidget):
         self.import_button.chosen.connect(self.import_paths)
         self.import_button.wayChanged.connect(self._way_chosen)
         self.table.chosen.connect(self._show_item)
-        self.table.opened.connect(self._opened)
-        self.table.removeRequested.connect(self.remove.trigger)
+        actions = self.actions_of_model
+        actions.targetRequested.connect(self.targetRequested)
+        actions.draftRequested.connect(self.draftRequested)
+        actions.chatRequested.connect(self.chatRequested)
+        actions.noticed.connect(self._notice)
+        self.table.opened.connect(actions.open_item)
+        self.table.removeRequested.connect(actions.remove.trigger)
         self.table.menuRequested.connect(self._open_menu)
         self.task_bar.cancelRequested.connect(controller.cancel)
-        self.folder_bar.openRequested.connect(self._open_folder)
+        self.folder_bar.openRequested.connect(actions.open_models_folder)
         self.folder_bar.moveRequested.connect(controller.move_to)
         self.folder_bar.othersRequested.connect(self.open_folders)
 
@@ -275,6 +191,7 @@ class MyModels(QWidget):
     def set_theme(self, theme: Theme) -> None:
         self.table.set_theme(theme)
         self.details.set_theme(theme)
+        self.good_pairs.set_theme(theme)
 
     def set_import_way(self, way: ImportWay | None) -> None:
         self._way = way
@@ -289,6 +206,7 @@ class MyModels(QWidget):
             uses[target] = self.tr("Target now") if target != draft else self.tr("Target and draft now")
         self._uses = uses
         self.model.set_uses(uses)
+        self._show_item(self.table.current)
 
     def take_focus(self) -> None:
         if self.stack.currentWidget() is self._library:
@@ -315,6 +233,7 @@ class MyModels(QWidget):
     def _show_state(self) -> None:
         state = self._controller.state
         self.model.set_items(state.items, state.fits)
+        self.good_pairs.set_items(state.items)
         self._show_targets()
         self._show_rows()
         self._show_scan()
@@ -376,18 +295,7 @@ class MyModels(QWidget):
 
     @Slot(object)
     def _show_item(self, item: LibraryItem | None) -> None:
-        usable = item is not None and item.usable
-        busy = self._controller.task is not None
-        for action in (self.chat, self.as_target, self.as_draft):
-            action.setEnabled(usable)
-        for action in (self.show_file, self.copy_path):
-            action.setEnabled(item is not None)
-        self.verify.setEnabled(item is not None and not busy)
-        mine = item is not None and not item.root.read_only
-        self.remove.setEnabled(mine and not busy)
-        self.remove.setToolTip(
-            "" if mine else self.tr("It lies in a folder of another program, or one that is only read")
-        )
+        self.actions_of_model.set_item(item, "" if item is None else self._uses.get(item.path, ""))
         if item is not None:
             self.details.show_item(item, self.model.fit_of(item), self._uses.get(item.path, ""))
         self.details.setVisible(item is not None)
@@ -448,88 +356,11 @@ class MyModels(QWidget):
         self._asked_for_table = not on
         self._show_pairs(on)
 
-    # -- what is done with a model
-
-    def _ask(self, signal: object) -> None:
-        item = self.table.current
-        if item is not None and item.usable:
-            signal.emit(item.path)  # type: ignore[attr-defined]
-
-    @Slot(object)
-    def _opened(self, item: LibraryItem) -> None:
-        if item.usable:
-            self.chatRequested.emit(item.path)
-
     @Slot(QPoint)
     def _open_menu(self, at: QPoint) -> None:
-        menu = self.menu()
+        menu = self.actions_of_model.menu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(at)
-
-    def menu(self) -> QMenu:
-        menu = QMenu(self)
-        menu.addActions([self.chat, self.as_target, self.as_draft])
-        menu.addSeparator()
-        menu.addActions([self.show_file, self.copy_path, self.verify])
-        menu.addSeparator()
-        menu.addAction(self.remove)
-        return menu
-
-    def _reveal(self) -> None:
-        item = self.table.current
-        if item is not None:
-            path = item.path
-            self._worker.run(lambda: reveal(path), self._revealed)
-
-    def _revealed(self, shown: bool) -> None:
-        if not shown:
-            self._notice(self.tr("No file manager answered. The path can be copied instead."))
-
-    @Slot()
-    def _open_folder(self) -> None:
-        own = next((root.path for root in self._controller.state.roots if not root.read_only), None)
-        if own is not None:
-            self._worker.run(lambda: reveal_folder(own), self._revealed)
-
-    def _copy_path(self) -> None:
-        item = self.table.current
-        if item is not None:
-            QGuiApplication.clipboard().setText(str(item.path))
-            self._notice(self.tr("Copied the path."))
-
-    def _verify(self) -> None:
-        item = self.table.current
-        if item is not None:
-            self._controller.verify(item)
-
-    def _remove(self) -> None:
-        item = self.table.current
-        if item is None or item.root.read_only:
-            return
-        box = QMessageBox(self.window())
-        box.setObjectName("removeDialog")
-        box.setIcon(QMessageBox.Icon.NoIcon)
-        box.setWindowTitle(self.tr("Remove a model"))
-        box.setText(self.tr("Remove “{name}”?").format(name=item.name))
-        size = size_words(item.size_bytes)
-        words = self.tr("{size} in {count} files are deleted when Forespeak closes. Until then it can be undone.")
-        if len(item.files) == 1:
-            words = self.tr("Its {size} are deleted when Forespeak closes. Until then it can be undone.")
-        use = self._uses.get(item.path)
-        more = "" if use is None else " " + self.tr("It is in use now, and cannot be loaded again.")
-        box.setInformativeText(words.format(size=size, count=len(item.files)) + more)
-        remove = box.addButton(self.tr("Remove"), QMessageBox.ButtonRole.DestructiveRole)
-        box.addButton(QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
-        box.setModal(True)
-
-        def answered() -> None:
-            if box.clickedButton() is remove:
-                self._controller.remove(item)
-            box.deleteLater()
-
-        box.finished.connect(lambda _: answered())
-        box.show()
 
     @Slot()
     def _removals_changed(self) -> None:
@@ -626,18 +457,3 @@ class MyModels(QWidget):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(300, 260)
-
-
-def reveal_folder(folder: Path) -> bool:
-    """Opens a folder in the file manager. Not for the UI thread."""
-    import subprocess
-    import sys
-
-    command = {"win32": ["explorer", str(folder)], "darwin": ["open", str(folder)]}.get(
-        sys.platform, folder_command(folder)
-    )
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0 or sys.platform == "win32"

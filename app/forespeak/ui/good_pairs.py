@@ -1,0 +1,244 @@
+"""Good pairs to begin with: well-known targets with a draft each, those first that fit this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from forespeak.models.formats import ModelFormat
+from forespeak.models.good_pairs import GoodModel, GoodPair, best_first
+from forespeak.models.library import LibraryItem
+from forespeak.models.memory import Fit
+from forespeak.models.sizes import size_words
+from forespeak.ui.badge import Badge
+from forespeak.ui.fit_words import fit_words
+from forespeak.ui.form import caption
+from forespeak.ui.pair_fetcher import PairFetcher, PairProgress, PairStep
+from forespeak.ui.theme import Theme
+
+WIDE_FROM = 720
+BUTTON_WIDTH = 148
+
+
+class PairRow(QFrame):
+    """One pair: what it is, whether it fits, and the one thing that can be done about it now."""
+
+    pressed = Signal()
+
+    def __init__(self, pair: GoodPair, fit: Fit, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("pairRow")
+        self.pair = pair
+        self.fit = fit
+        self._wide: bool | None = None
+        self.title = QLabel(pair.title)
+        self.title.setProperty("heading", True)
+        self.title.setWordWrap(True)
+        self.good_for = caption(pair.good_for)
+        self.models = QLabel(f"{_named(pair.target)}\n{_named(pair.draft)}")
+        self.models.setWordWrap(True)
+        self.publishers = caption(f"{pair.target.repo}\n{pair.draft.repo}")
+        words = fit_words(fit, pair.size_bytes)
+        self.badge = Badge(words.words, words.tone)
+        self.badge.setToolTip(words.why)
+        memory = self.tr("For {count} GB").format(count=pair.memory)
+        self.size_words = caption(f"{memory} · {size_words(pair.size_bytes)}")
+        self.button = QPushButton()
+        self.button.setMinimumWidth(BUTTON_WIDTH)
+        self.button.clicked.connect(self.pressed)
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setRange(0, 1000)
+        self.note = QLabel()
+        self.note.setWordWrap(True)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(16, 12, 16, 12)
+        self._grid.setHorizontalSpacing(18)
+        self._grid.setVerticalSpacing(3)
+        self._place(wide=True)
+
+    def set_theme(self, theme: Theme) -> None:
+        self.badge.set_theme(theme)
+
+    def show_progress(self, progress: PairProgress) -> None:
+        step = progress.step
+        words = {
+            PairStep.OFFERED: self.tr("Download both"),
+            PairStep.ASKING: self.tr("Asking the Hub"),
+            PairStep.COMING: self.tr("Downloading"),
+            PairStep.STOPPED: self.tr("See downloads"),
+            PairStep.HERE: self.tr("Use this pair"),
+        }[step]
+        if step is PairStep.OFFERED and progress.missing and progress.missing < self.pair.size_bytes:
+            words = self.tr("Download the other")
+        self.button.setText(words)
+        self.button.setAccessibleName(f"{words}: {self.pair.title}")
+        self.button.setEnabled(step not in {PairStep.ASKING, PairStep.COMING})
+        here = step is PairStep.HERE
+        if self.button.property("primary") is not here:
+            self.button.setProperty("primary", here)
+            self.button.style().unpolish(self.button)
+            self.button.style().polish(self.button)
+        moving = step in {PairStep.COMING, PairStep.STOPPED}
+        self.bar.setVisible(moving)
+        note = "" if progress.error is None else str(progress.error)
+        if moving and progress.total:
+            self.bar.setValue(round(1000 * progress.done / progress.total))
+            if not note:
+                note = self.tr("{done} of {total}").format(
+                    done=size_words(progress.done), total=size_words(progress.total)
+                )
+        self.note.setText(note)
+        self.note.setVisible(bool(note))
+        self.note.setProperty("danger", progress.error is not None)
+        self.note.setProperty("caption", progress.error is None)
+        self.note.style().unpolish(self.note)
+        self.note.style().polish(self.note)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place(wide=event.size().width() >= WIDE_FROM)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(260, super().minimumSizeHint().height())
+
+    def _place(self, *, wide: bool) -> None:
+        if wide == self._wide:
+            return
+        self._wide = wide
+        grid = self._grid
+        while grid.takeAt(0) is not None:
+            pass
+        top = Qt.AlignmentFlag.AlignTop
+        for column in range(4):
+            grid.setColumnStretch(column, 0)
+            grid.setColumnMinimumWidth(column, 0)
+        if wide:
+            grid.addWidget(self.title, 0, 0, top)
+            grid.addWidget(self.good_for, 1, 0, top)
+            grid.addWidget(self.models, 0, 1, top)
+            grid.addWidget(self.publishers, 1, 1, top)
+            grid.addWidget(self.badge, 0, 2, top)
+            grid.addWidget(self.size_words, 1, 2, top)
+            grid.addWidget(self.button, 0, 3, 2, 1, Qt.AlignmentFlag.AlignVCenter)
+            grid.addWidget(self.bar, 2, 0, 1, 4)
+            grid.addWidget(self.note, 3, 0, 1, 4)
+            grid.setColumnStretch(0, 4)
+            grid.setColumnStretch(1, 5)
+            grid.setColumnMinimumWidth(2, 132)
+        else:
+            grid.addWidget(self.title, 0, 0, 1, 2)
+            grid.addWidget(self.good_for, 1, 0, 1, 2)
+            grid.addWidget(self.models, 2, 0, 1, 2)
+            grid.addWidget(self.publishers, 3, 0, 1, 2)
+            grid.addWidget(self.badge, 4, 0, top)
+            grid.addWidget(self.size_words, 5, 0, top)
+            grid.addWidget(self.button, 4, 1, 2, 1, Qt.AlignmentFlag.AlignVCenter)
+            grid.addWidget(self.bar, 6, 0, 1, 2)
+            grid.addWidget(self.note, 7, 0, 1, 2)
+            grid.setColumnStretch(0, 1)
+
+
+class GoodPairs(QWidget):
+    """`fit_of` judges bytes against this machine's memory now; `mlx`: whether it is Apple silicon."""
+
+    pairRequested = Signal(object, object)
+    """Paths of target and draft, both in the library"""
+    downloadsRequested = Signal()
+
+    def __init__(
+        self,
+        pairs: Sequence[GoodPair],
+        fetcher: PairFetcher,
+        fit_of: Callable[[int], Fit],
+        mlx: bool,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._fetcher = fetcher
+        self.rows: dict[str, PairRow] = {}
+        title = QLabel(self.tr("Good pairs to begin with"))
+        title.setProperty("heading", True)
+        self.intro = caption(
+            self.tr(
+                "A large target answers, and a small draft with the same vocabulary guesses ahead of it. These are "
+                "well-known pairs of known publishers; those that fit this machine's memory stand first. None was "
+                "tried here: whether a draft brings anything shows when it is used."
+            )
+        )
+        self.mlx_note = caption(self.tr("Models in the MLX format can be downloaded, but not run yet."))
+        card = QFrame()
+        card.setProperty("card", True)
+        rows = QVBoxLayout(card)
+        rows.setContentsMargins(1, 1, 1, 1)
+        rows.setSpacing(0)
+        for number, (pair, fit) in enumerate(best_first(pairs, fit_of, mlx=mlx)):
+            row = PairRow(pair, fit)
+            row.setProperty("first", number == 0)
+            row.pressed.connect(self._pressed)
+            rows.addWidget(row)
+            self.rows[pair.id] = row
+        self.mlx_note.setVisible(any(row.pair.format is ModelFormat.MLX for row in self.rows.values()))
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 8, 0)
+        column.setSpacing(6)
+        for widget in (title, self.intro, self.mlx_note):
+            column.addWidget(widget)
+        column.addSpacing(4)
+        column.addWidget(card)
+        column.addStretch(1)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidget(inside)
+        area.viewport().setAutoFillBackground(False)
+        inside.setAutoFillBackground(False)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(area)
+        if self.rows:
+            self.setFocusProxy(next(iter(self.rows.values())).button)
+        fetcher.changed.connect(self._show)
+        self.set_items(())
+
+    def set_theme(self, theme: Theme) -> None:
+        for row in self.rows.values():
+            row.set_theme(theme)
+
+    def set_items(self, items: Sequence[LibraryItem]) -> None:
+        """What is in the library now."""
+        self._fetcher.set_items(items)
+        for name in self.rows:
+            self._show(name)
+
+    @Slot(str)
+    def _show(self, name: str) -> None:
+        row = self.rows.get(name)
+        if row is not None:
+            row.show_progress(self._fetcher.progress_of(row.pair))
+
+    @Slot()
+    def _pressed(self) -> None:
+        row = self.sender()
+        assert isinstance(row, PairRow)
+        pair = row.pair
+        match self._fetcher.progress_of(pair).step:
+            case PairStep.HERE:
+                target, draft = self._fetcher.place_of(pair.target), self._fetcher.place_of(pair.draft)
+                self.pairRequested.emit(target, draft)
+            case PairStep.STOPPED:
+                self.downloadsRequested.emit()
+            case PairStep.OFFERED:
+                self._fetcher.fetch(pair)
+            case _:
+                pass
+
+
+def _named(model: GoodModel) -> str:
+    return f"{model.name} · {model.quant} · {size_words(model.size_bytes)}"

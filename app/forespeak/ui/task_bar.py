@@ -1,0 +1,72 @@
+"""What the library does and what it has just done: a bar with a way to stop it, a message that goes by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from forespeak.models.sizes import size_words
+from forespeak.ui.library_controller import Task, TaskKind
+from forespeak.ui.notices import Toast
+
+
+class TaskBar(QFrame):
+    """What is being done, how far it is, and a way to stop it."""
+
+    cancelRequested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("card", True)
+        self.words = QLabel()
+        self.words.setWordWrap(True)
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.cancel = QPushButton(self.tr("Cancel"))
+        self.cancel.clicked.connect(self.cancelRequested)
+        column = QVBoxLayout()
+        column.setSpacing(6)
+        column.addWidget(self.words)
+        column.addWidget(self.bar)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 10, 10, 10)
+        row.setSpacing(12)
+        row.addLayout(column, 1)
+        row.addWidget(self.cancel)
+        self.hide()
+
+    def show_task(self, task: Task | None) -> None:
+        self.setVisible(task is not None)
+        if task is None:
+            return
+        doing = {
+            TaskKind.IMPORT: self.tr("Importing {name}"),
+            TaskKind.MOVE: self.tr("Moving the models to {name}"),
+            TaskKind.VERIFY: self.tr("Checking {name}"),
+        }[task.kind].format(name=task.name)
+        if task.cancelling:
+            doing = self.tr("Stopping")
+        elif task.total:
+            doing = self.tr("{doing}: {done} of {total}").format(
+                doing=doing, done=size_words(task.done), total=size_words(task.total)
+            )
+        self.words.setText(doing)
+        self.bar.setRange(0, 1000 if task.total else 0)
+        if task.total:
+            self.bar.setValue(round(1000 * task.done / task.total))
+        self.bar.setAccessibleName(doing)
+        self.cancel.setEnabled(not task.cancelling)
+
+
+class PageToast(Toast):
+    """Also says what just happened where there is nothing to take back."""
+
+    def offer(self, words: str, action: str, undo: Callable[[], None]) -> None:
+        self.button.show()
+        super().offer(words, action, undo)
+
+    def tell(self, words: str) -> None:
+        self.button.hide()
+        super().offer(words, "", lambda: None)
