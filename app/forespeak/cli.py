@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from forespeak import __version__, bench_command, models_command, parity_command, terminal
+from forespeak import __version__, bench_command, models_command, pair_command, parity_command, terminal
 from forespeak.draft_arguments import (
     STARTER,
     add_draft_argument,
@@ -107,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     models = bench_command.Models(_engine, _target_path, _draft_path)
     bench_command.add_to(commands, models)
     parity_command.add_to(commands, models)
+    pair_command.add_to(commands, models)
     models_command.add_to(commands)
     doctor = commands.add_parser("doctor", help="what is installed, found and free here", description=_doctor.__doc__)
     doctor.add_argument("--json", action="store_true", help="machine-readable")

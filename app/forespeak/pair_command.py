@@ -1,0 +1,355 @@
+"""`forespeak pair`: what could draft for a target, with reasons, predictions, and on request a measured test."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forespeak import terminal
+from forespeak.bench_command import Models
+from forespeak.engines.engine import Engine, LoadRequest, Progress
+from forespeak.errors import UserFacingError
+from forespeak.models.folders import folders
+from forespeak.pairing.quick_prompts import KINDS_OF_WORK
+from forespeak.sampling_arguments import whole
+
+if TYPE_CHECKING:
+    from forespeak.models.folders import Folders
+    from forespeak.pairing.candidates import Candidate, Candidates
+    from forespeak.pairing.hub_offers import HubOffers
+    from forespeak.pairing.machine_speed import MachineSpeed
+    from forespeak.pairing.offers import Offer
+    from forespeak.pairing.quick_test import QuickResult, QuickTest
+
+STARTER, NGRAM = "starter", "ngram"
+INTERRUPTED, MENDABLE = 130, 2
+
+_EPILOG = """\
+Without candidates, the models on this computer and looking words up in the text are judged. Only headers are read: a
+file without weights gets its verdict too. A prediction is shown with the range that should hold the truth four times
+in five; --test replaces it by what is measured here, of the candidates that are named, or else of the best one."""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser], models: Models) -> None:
+    """Add the command to argparse's sub-commands."""
+    parser = commands.add_parser(
+        "pair",
+        help="which draft suits a target, with reasons and a measured answer",
+        description="Judge what could draft for a target: whether it can, what it needs, and what it should bring.",
+        epilog=_EPILOG,
+    )
+    parser.set_defaults(command=partial(_pair, models), fail=parser.error)
+    add = parser.add_argument
+    add("target", metavar="TARGET", help="a GGUF file, an MLX folder, or starter")
+    add("candidates", nargs="*", metavar="CANDIDATE", help=f"models, {STARTER}, or {NGRAM}")
+    add("--hub", action="store_true", help="also look for drafts on the Hub")
+    add("--test", action="store_true", help="measure with three prompts, 20 seconds for each candidate")
+    add("--kind", choices=KINDS_OF_WORK, default=KINDS_OF_WORK[0], help="your kind of work (default: code)")
+    add("--seconds", type=whole(2), default=20, metavar="S", help="how long a test may take (default: 20)")
+    add("--context", type=whole(1), metavar="N", help="context length in tokens, for memory and test")
+    add("--threads", type=whole(1), metavar="N", help="threads to compute with")
+    terminal.add_load_argument(add)
+    add("--json", action="store_true", help="print what was found as JSON")
+
+
+class _Engines:
+    """The engine, made when something needs one."""
+
+    def __init__(self, make: Callable[[], Engine]) -> None:
+        self._make = make
+        self._engine: Engine | None = None
+
+    def get(self) -> Engine:
+        if self._engine is None:
+            self._engine = self._make()
+        return self._engine
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the command line asks about. `named`: the models that it names; None: those of the library."""
+
+    target: Path
+    named: tuple[Path, ...] | None
+    with_lookup: bool
+
+
+def _pair(models: Models, options: argparse.Namespace) -> int:
+    from forespeak.pairing.candidate_report import report_lines, report_record
+    from forespeak.pairing.offers import Place
+
+    engines = _Engines(models.engine)
+    hub = None
+    try:
+        with terminal.Interrupt() as interrupt, terminal.ProgressLine() as line:
+            asked = _asked(models, options, engines, line, interrupt.asked)
+            target = _offer(asked.target)
+            offers = _offers(asked, interrupt.asked)
+            if options.hub:
+                hub = _from_hub(target, line, interrupt.asked)
+                offers += hub.offers
+            if interrupt.asked():
+                return INTERRUPTED
+            found = _found(asked, target, offers, hub, options)
+            listed = list(found.listed)
+            results: list[QuickResult] = []
+            if options.test:
+                chosen = [each for each in listed if each.excluded is None and _is_here(each, Place.HERE)]
+                for candidate in chosen if asked.named is not None else chosen[:1]:
+                    if interrupt.asked():
+                        break
+                    result = _test(_quick_test(asked.target, candidate, options), engines, options, line, interrupt)
+                    results.append(result)
+                    measurement = result.measurement(_engine_name(engines.get()))
+                    if measurement is not None:
+                        listed[listed.index(candidate)] = replace(candidate, measurement=measurement)
+                listed.sort(key=_order, reverse=True)
+    finally:
+        engines.close()
+    for problem in hub.problems if hub is not None else ():
+        terminal.say(problem)
+    found = replace(found, listed=tuple(listed))
+    if options.json:
+        _print_json(report_record(asked.target, target, found, results))
+    else:
+        sys.stdout.write("\n".join(report_lines(target, found, results)) + "\n")
+    if interrupt.asked():
+        return INTERRUPTED
+    return 0 if any(each.excluded is None for each in listed) else MENDABLE
+
+
+# What is asked about
+
+
+def _asked(
+    models: Models,
+    options: argparse.Namespace,
+    engines: _Engines,
+    line: terminal.ProgressLine,
+    cancelled: Callable[[], bool],
+) -> _Asked:
+    """The files behind the names. Raises UserFacingError for a target that is not there."""
+    if options.target == STARTER:
+        target = models.target(STARTER, engines.get(), line.show, cancelled)
+    else:
+        target = Path(options.target).expanduser().absolute()
+        if not target.exists():
+            raise UserFacingError(
+                f"There is no model at {target}.", "It may have been moved or deleted.", "Check the path."
+            )
+    names: list[str] = list(dict.fromkeys(options.candidates))
+    if not names:
+        return _Asked(target, None, with_lookup=True)
+    paths = tuple(
+        models.draft(name) if name == STARTER else Path(name).expanduser().absolute() for name in names if name != NGRAM
+    )
+    return _Asked(target, paths, NGRAM in names)
+
+
+def _places() -> Folders:
+    from forespeak.models.library_settings import with_chosen_models
+
+    return with_chosen_models(folders())
+
+
+def _offer(path: Path) -> Offer:
+    """A model by its path, whatever lies there: what is wrong with it, its verdict says."""
+    from forespeak.models.gguf import GgufError
+    from forespeak.models.vocabulary import cached_header
+    from forespeak.pairing.model_names import parse_name
+    from forespeak.pairing.model_shape import file_shape
+    from forespeak.pairing.offers import Offer, Place
+
+    try:
+        header = cached_header(path)
+    except GgufError:
+        return Offer(path.name, Place.HERE, parse_name(path.stem), _size(path), path=path)
+    try:
+        shape = file_shape(path)
+    except GgufError:
+        shape = None  # a part is missing, as the verdict will say
+    named = parse_name(header.name)
+    if not named.family or named.parameters is None:
+        named = parse_name(path.stem)
+    return Offer(
+        path.name,
+        Place.HERE,
+        named,
+        header.size_bytes,
+        header.quantisation,
+        shape,
+        path=path,
+        kind=header.kind,
+        mtp_layers=header.mtp_layers,
+    )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else sum(each.stat().st_size for each in path.glob("*"))
+    except OSError:
+        return 0
+
+
+def _offers(asked: _Asked, cancelled: Callable[[], bool]) -> list[Offer]:
+    """The models that are named, or else all of the library."""
+    from forespeak.models.library import Library
+    from forespeak.models.library_settings import LibrarySettingsFile
+    from forespeak.models.roots import known_roots
+    from forespeak.pairing.offers import local_offer
+
+    if asked.named is not None:
+        return [_offer(path) for path in asked.named]
+    places = _places()
+    added = LibrarySettingsFile(places.config).read().added
+    library = Library(places.models, known_roots(added), places.cache)
+    return [local_offer(item) for item in library.scan(cancelled=cancelled)]
+
+
+def _from_hub(target: Offer, line: terminal.ProgressLine, cancelled: Callable[[], bool]) -> HubOffers:
+    """Raises UserFacingError if the Hub cannot be reached."""
+    from forespeak.models.good_pairs import good_pairs
+    from forespeak.models.hub import Hub
+    from forespeak.models.hub_client import HubClient
+    from forespeak.models.hub_settings import HubSettingsFile
+    from forespeak.models.hub_token import TokenStore
+    from forespeak.pairing.hub_offers import hub_offers
+
+    places = folders()
+    settings = HubSettingsFile(places.config).read()
+    hub = Hub(HubClient(settings, partial(TokenStore().token, settings.endpoint)))
+    try:
+        return hub_offers(
+            hub,
+            target,
+            good_pairs(),
+            places.cache / "headers",
+            cancelled,
+            lambda words: line.show(Progress(0.0, words)),
+        )
+    finally:
+        hub.client.close()
+
+
+def _found(
+    asked: _Asked, target: Offer, offers: Sequence[Offer], hub: HubOffers | None, options: argparse.Namespace
+) -> Candidates:
+    from forespeak.pairing.candidates import Candidate, CandidateKind, find_candidates
+    from forespeak.pairing.compatibility import Judge
+    from forespeak.pairing.knowledge import local_knowledge
+    from forespeak.pairing.load_plan import machine_now, memory_settings
+    from forespeak.pairing.pair_memory import PairFiles
+    from forespeak.pairing.pairs import FOLDER, NamedPairs
+    from forespeak.speculation.trace import Source
+
+    places = _places()
+    machine = machine_now()
+    judge = Judge(places.cache / "verdicts")
+    knowledge = local_knowledge(
+        asked.target,
+        judge,
+        NamedPairs(places.data / FOLDER),
+        PairFiles(places.pairs),
+        memory_settings(LoadRequest(asked.target, context_length=options.context, threads=options.threads), machine),
+        machine,
+        (lambda _: None) if hub is None else hub.header,
+    )
+    kinds = (options.kind,) if options.test else ()
+    found = find_candidates(target, offers, _machine_speed(places), knowledge, *((kinds,) if kinds else ()))
+    listed = list(found.listed)
+    if asked.named is not None:
+        wanted = {CandidateKind.DRAFT_MODEL, CandidateKind.DRAFT_HEAD}
+        listed = [each for each in listed if each.kind in wanted or each.kind is CandidateKind.LOOKUP]
+        if not asked.with_lookup:
+            listed = [each for each in listed if each.kind is not CandidateKind.LOOKUP]
+        if any(path.absolute() == asked.target.absolute() for path in asked.named):
+            itself = "It is the target itself: each of its tokens would cost as much as one of the target's own."
+            verdict = judge.verdict(asked.target, asked.target)
+            sources = (Source.DRAFT_MODEL,)
+            listed.append(Candidate(CandidateKind.DRAFT_MODEL, target.name, target, sources, verdict, excluded=itself))
+    return replace(found, listed=tuple(listed))
+
+
+def _machine_speed(places: Folders) -> MachineSpeed:
+    from forespeak.pairing.machine_speed import machine_speed
+    from forespeak.pairing.pair_memory import PairFiles
+
+    return machine_speed(PairFiles(places.pairs).everything(), places.data)
+
+
+def _order(candidate: Candidate) -> tuple[bool, bool, float]:
+    gain = candidate.speed_up
+    return candidate.excluded is None, gain is not None, gain or 0.0
+
+
+# The test
+
+
+def _is_here(candidate: Candidate, here: object) -> bool:
+    return candidate.offer is None or candidate.offer.place is here
+
+
+def _quick_test(target: Path, candidate: Candidate, options: argparse.Namespace) -> QuickTest:
+    from forespeak.pairing.quick_test import QuickTest
+
+    draft = candidate.offer.path if candidate.offer is not None else None
+    return QuickTest(
+        target,
+        draft,
+        candidate.sources,
+        options.kind,
+        seconds=float(options.seconds),
+        context_length=options.context,
+        threads=options.threads,
+    )
+
+
+def _test(
+    test: QuickTest,
+    engines: _Engines,
+    options: argparse.Namespace,
+    line: terminal.ProgressLine,
+    interrupt: terminal.Interrupt,
+) -> QuickResult:
+    """Raises UserFacingError if the pair cannot be loaded."""
+    from forespeak.pairing.load_plan import see_that_it_fits
+    from forespeak.pairing.quick_test import Done, Writing, run
+
+    see_that_it_fits(test.load_request, anyway=options.load_anyway, ask=terminal.asker())
+    name = "looked-up text" if test.draft is None else test.draft.stem
+    for event in run(test, engines.get(), interrupt.asked, lambda each: line.show(each.progress)):
+        if isinstance(event, Writing):
+            doing = f"Testing {name}: warm-up"
+            if event.prompt is not None:
+                way = "with drafts" if event.speculating else "plain"
+                doing = f"Testing {name}: {event.prompt.name}, {way}"
+            rate = event.tokens_per_second
+            if rate is not None and sys.stderr.isatty():
+                doing += f", {rate:.1f} tokens/s"
+            line.show(Progress(event.fraction, doing))
+        elif isinstance(event, Done):
+            return event.result
+    raise RuntimeError("a test ended without a result")
+
+
+def _engine_name(engine: Engine) -> str:
+    name = getattr(engine, "engine", "")
+    return name if isinstance(name, str) else ""
+
+
+# What is printed
+
+
+def _print_json(content: dict[str, Any]) -> None:
+    json.dump(content, sys.stdout, ensure_ascii=False, indent=1)
+    sys.stdout.write("\n")

@@ -1,0 +1,90 @@
+"""Candidates from the Hub: known good drafts and kin of the target, with the headers that verdicts need.
+
+Waits for the network. What cannot be reached is left out and told; the rest is still offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from forespeak.errors import UserFacingError
+from forespeak.models.gguf import GgufError, GgufHeader
+from forespeak.models.good_pairs import GoodPair, group_of
+from forespeak.models.hub import Hub
+from forespeak.models.hub_files import HubFileGroup
+from forespeak.models.hub_results import HubModel, HubRepo, SearchQuery
+from forespeak.models.remote_header import read_remote_header
+from forespeak.pairing.offers import Offer, Place, best_group, from_hub, known_drafts, worth_looking_at
+
+MOST_REPOS = 6
+"""A header with its vocabulary has 2 to 16 MB."""
+
+
+@dataclass(slots=True)
+class HubOffers:
+    """What was found, the headers that could be read, and in words what could not be."""
+
+    offers: list[Offer] = field(default_factory=list)
+    headers: dict[HubFileGroup, GgufHeader] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def header(self, group: HubFileGroup) -> GgufHeader | None:
+        return self.headers.get(group)
+
+
+def hub_offers(
+    hub: Hub,
+    target: Offer,
+    pairs: Iterable[GoodPair],
+    cache: Path,
+    cancelled: Callable[[], bool] = lambda: False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> HubOffers:
+    """Drafts that could be downloaded for a target. `cache` is where headers are kept; `tell` says what is looked at.
+
+    Raises UserFacingError only if the Hub cannot be reached at all.
+    """
+    found = HubOffers()
+    repos: dict[str, HubModel | None] = {}
+    for offer in known_drafts(target, pairs):
+        if offer.good is not None:
+            repos[offer.good.repo] = None
+    goods = {offer.good.repo: offer.good for offer in known_drafts(target, pairs) if offer.good is not None}
+    if target.model_name.family:
+        tell("Searching the Hub")
+        page = hub.search(SearchQuery(target.model_name.words), cancelled=cancelled)
+        for listed in worth_looking_at(target, page.models if page is not None else ()):
+            repos.setdefault(listed.repo, listed)
+    for name in list(repos)[:MOST_REPOS]:
+        if cancelled():
+            break
+        tell(f"Looking into {name}")
+        try:
+            repo = hub.repo(name, cancelled=cancelled)
+            group = None
+            if repo is not None:
+                good = goods.get(name)
+                group = best_group(repo.groups) if good is None else group_of(good, name, repo.groups)
+            if repo is None or group is None:
+                continue
+            model = repos[name]
+            place = Place.HUB if model is not None else Place.KNOWN
+            found.offers.append(from_hub(group, model.parameters if model is not None else None, place))
+            header = _header(hub, repo, group, cache, cancelled)
+            if header is not None:
+                found.headers[group] = header
+        except UserFacingError as error:
+            found.problems.append(str(error))
+    return found
+
+
+def _header(
+    hub: Hub, repo: HubRepo, group: HubFileGroup, cache: Path, cancelled: Callable[[], bool]
+) -> GgufHeader | None:
+    try:
+        return read_remote_header(hub.client, repo.repo, repo.revision, group.files[0], cache, cancelled)
+    except GgufError:
+        # What is no model is still listed; its verdict stays open.
+        return None
