@@ -106,15 +106,23 @@ def compute_bytes(layout: ModelLayout, settings: ContextSettings) -> int:
     mask = (2 if settings.flash_attention else 4) * settings.cells if layout.attends else 0
     widest_value = max((layer.value_width for layer in layout.layers), default=0)
     scores = 0 if settings.flash_attention else 4 * settings.cells * layout.heads
-    attention = (
-        (scores + 4 * (3 * layout.embedding + 2 * layout.query_width) + 8 * widest_value) if layout.attends else 0
-    )
-    experts = 2 * layout.experts_used * layout.embedding
-    feed_forward = 4 * (3 * layout.feed_forward + 4 * layout.embedding + experts)
-    recurrent = 4 * (8 * layout.inner_width + 4 * layout.embedding)
+    beside = 4 * (3 * layout.embedding + 2 * layout.query_width) + 8 * widest_value
+    attention = scores + beside if layout.attends else 0
+    experts = 2 * layout.experts_used * layout.embedding + 5 * layout.embedding if layout.experts_used else 0
+    feed_forward = 4 * max(3 * layout.feed_forward + 4 * layout.embedding, experts)
+    recurrent = 4 * (5 * layout.inner_width + 4 * layout.embedding)
     by_token = max(attention, feed_forward, recurrent if any(layer.state_values for layer in layout.layers) else 0)
     output = 4 * settings.outputs * (layout.vocabulary + layout.embedding) + 4 * tokens * layout.embedding
-    return max(tokens * (mask + by_token), output)
+    return max(tokens * (mask + by_token) + _turned_values(layout, settings), output)
+
+
+def _turned_values(layout: ModelLayout, settings: ContextSettings) -> int:
+    """Latent attention has its values in its keys, which lie the wrong way round without flash attention."""
+    if settings.flash_attention or any(layer.value_width for layer in layout.layers):
+        return 0
+    kind = CACHE_TYPES[settings.cache_type]
+    widest = max((layer.key_width for layer in layout.layers), default=0)
+    return settings.cells * widest * kind.block_bytes // kind.block_values
 
 
 def work_bytes(layout: ModelLayout, settings: ContextSettings) -> int:
