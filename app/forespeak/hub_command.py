@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from forespeak.models.memory import Fit
 
 INTERRUPTED = 130
+_MOST_PAGES = 20
+"""Where hardly anything fits this machine, the Hub is not asked for all that it has."""
 _SORTS = {"trending": "TRENDING", "downloads": "DOWNLOADS", "likes": "LIKES", "updated": "UPDATED"}
 
 
@@ -55,7 +58,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add("--json", action="store_true", help="print what there is as JSON")
 
 
-def _connect() -> Hub:
+@contextmanager
+def _connect() -> Iterator[Hub]:
     """The Hub by the user's settings and token."""
     from forespeak.models.hub import Hub
     from forespeak.models.hub_client import HubClient
@@ -63,7 +67,11 @@ def _connect() -> Hub:
     from forespeak.models.hub_token import TokenStore
 
     settings = HubSettingsFile(folders().config).read()
-    return Hub(HubClient(settings, partial(TokenStore().token, settings.endpoint)))
+    client = HubClient(settings, partial(TokenStore().token, settings.endpoint))
+    try:
+        yield Hub(client)
+    finally:
+        client.close()
 
 
 def _judge() -> Callable[[int], Fit]:
@@ -91,16 +99,15 @@ def _search(options: argparse.Namespace) -> int:
         min(options.limit, 100),
     )
     found: list[HubModel] = []
-    left_out, more = 0, False
-    hub = _connect()
-    with terminal.Interrupt() as interrupt:
+    left_out, more, pages = 0, False, 0
+    with _connect() as hub, terminal.Interrupt() as interrupt:
         for page in hub.pages(query, interrupt.asked):
             found += page.models
             left_out += page.left_out
             more = page.cursor is not None or len(found) > options.limit
-            if len(found) >= options.limit:
+            pages += 1
+            if len(found) >= options.limit or pages == _MOST_PAGES:
                 break
-    hub.client.close()
     found = found[: options.limit]
     if options.json:
         _print_json({"models": [_model_record(model, fit) for model in found], "more": more, "left_out": left_out})
@@ -113,19 +120,15 @@ def _search(options: argparse.Namespace) -> int:
         if notes:
             terminal.say(" ".join(notes))
     elif not interrupt.asked():
-        terminal.say(
-            "Nothing was found." if not left_out else f"{left_out} were found, all too large for this machine."
-        )
+        terminal.say("All that was found is too large for this machine." if left_out else "Nothing was found.")
     return INTERRUPTED if interrupt.asked() else 0
 
 
 def _files(options: argparse.Namespace) -> int:
     from forespeak.models.hub import repo_in
 
-    hub = _connect()
-    with terminal.Interrupt() as interrupt:
+    with _connect() as hub, terminal.Interrupt() as interrupt:
         repo = hub.repo(repo_in(options.repo) or options.repo, options.revision, interrupt.asked)
-    hub.client.close()
     if repo is None:
         return INTERRUPTED
     fit = _judge()

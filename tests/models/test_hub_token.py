@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 from keyring.backend import KeyringBackend
@@ -17,10 +19,13 @@ from forespeak.models.hub_token import Token, TokenSource, TokenStore
 MIRROR = "https://mirror.example"
 
 
-class MemoryKeyring(KeyringBackend):
-    """A keyring as a system has it; `locked` refuses everything, `stuck` only to forget."""
+class MemoryKeyring:
+    """A keyring as a system has it; `locked` refuses everything, `stuck` only to forget.
 
-    priority = 5
+    Not derived from KeyringBackend, whose heirs are all taken for keyrings of this system.
+    """
+
+    priority = 5.0
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, str], str] = {}
@@ -47,7 +52,7 @@ class MemoryKeyring(KeyringBackend):
 class PlainFileKeyring(MemoryKeyring):
     """As those that write passwords into a plain file."""
 
-    priority = 0.5  # type: ignore[assignment]
+    priority = 0.5
 
 
 @pytest.fixture(autouse=True)
@@ -61,15 +66,19 @@ def keyring() -> MemoryKeyring:
     return MemoryKeyring()
 
 
+def store_in(keyring: MemoryKeyring | KeyringBackend) -> TokenStore:
+    return TokenStore(cast("KeyringBackend", keyring))
+
+
 def value(token: Token | None) -> str | None:
     return None if token is None else token.value
 
 
 def test_a_token_is_kept_in_the_keyring(keyring: MemoryKeyring) -> None:
-    store = TokenStore(keyring)
+    store = store_in(keyring)
     assert store.token(PUBLIC_HUB) is None
     assert store.store(PUBLIC_HUB, " hf_abcdefgh1234 ") is TokenSource.KEYRING
-    later = TokenStore(keyring)
+    later = store_in(keyring)
     token = later.token(PUBLIC_HUB)
     assert token == Token("hf_abcdefgh1234", TokenSource.KEYRING)
     assert store.keyring_problem() is None
@@ -79,7 +88,7 @@ def test_a_token_is_kept_in_the_keyring(keyring: MemoryKeyring) -> None:
 
 
 def test_a_token_is_for_its_own_server(keyring: MemoryKeyring) -> None:
-    store = TokenStore(keyring)
+    store = store_in(keyring)
     store.store(PUBLIC_HUB, "hf_one")
     store.store(MIRROR, "hf_two")
     assert value(store.token(f"{PUBLIC_HUB}:443/path")) == "hf_one"
@@ -91,29 +100,29 @@ def test_a_token_is_for_its_own_server(keyring: MemoryKeyring) -> None:
 
 
 def test_the_keyring_is_asked_once(keyring: MemoryKeyring) -> None:
-    store = TokenStore(keyring)
+    store = store_in(keyring)
     for _ in range(3):
         assert store.token(PUBLIC_HUB) is None
     assert keyring.asked == 1
 
 
 @pytest.mark.parametrize("backend", [NoKeyring, NullKeyring, PlainFileKeyring])
-def test_without_a_keyring_a_token_lasts_until_the_app_closes(backend: type[KeyringBackend]) -> None:
+def test_without_a_keyring_a_token_lasts_until_the_app_closes(backend: Callable[[], KeyringBackend]) -> None:
     keyring = backend()
-    store = TokenStore(keyring)
+    store = store_in(keyring)
     assert store.token(PUBLIC_HUB) is None
     assert store.store(PUBLIC_HUB, "hf_secret") is TokenSource.SESSION
     assert store.token(PUBLIC_HUB) == Token("hf_secret", TokenSource.SESSION)
     assert store.keyring_problem() == "This system has no keyring that we can use."
     assert getattr(keyring, "kept", {}) == {}
-    assert TokenStore(backend()).token(PUBLIC_HUB) is None
+    assert store_in(backend()).token(PUBLIC_HUB) is None
     store.forget(PUBLIC_HUB)
     assert store.token(PUBLIC_HUB) is None
 
 
 def test_a_locked_keyring_is_told_and_got_around(keyring: MemoryKeyring) -> None:
     keyring.locked = True
-    store = TokenStore(keyring)
+    store = store_in(keyring)
     assert store.token(PUBLIC_HUB) is None
     assert store.keyring_problem() == "The system's keyring does not answer: The collection is locked."
     assert store.store(PUBLIC_HUB, "hf_secret") is TokenSource.SESSION
@@ -123,7 +132,7 @@ def test_a_locked_keyring_is_told_and_got_around(keyring: MemoryKeyring) -> None
 
 
 def test_a_token_that_stays_in_the_keyring_is_told(keyring: MemoryKeyring) -> None:
-    store = TokenStore(keyring)
+    store = store_in(keyring)
     store.store(PUBLIC_HUB, "hf_secret")
     keyring.stuck = True
     with pytest.raises(HubError) as error:
@@ -135,7 +144,7 @@ def test_a_token_that_stays_in_the_keyring_is_told(keyring: MemoryKeyring) -> No
 def test_the_environment_goes_first_and_for_the_default_server_alone(
     keyring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = TokenStore(keyring)
+    store = store_in(keyring)
     store.store(PUBLIC_HUB, "hf_stored")
     monkeypatch.setenv("HF_TOKEN", " hf_given\n")
     assert store.token(PUBLIC_HUB) == Token("hf_given", TokenSource.ENVIRONMENT)
@@ -150,7 +159,7 @@ def test_the_environment_goes_first_and_for_the_default_server_alone(
 @pytest.mark.parametrize("text", ["", "   ", "two words", "hf_ü", "hf_\x00", "hf_a\nhf_b"])
 def test_what_is_no_token_is_refused(keyring: MemoryKeyring, text: str) -> None:
     with pytest.raises(HubError) as error:
-        TokenStore(keyring).store(PUBLIC_HUB, text)
+        store_in(keyring).store(PUBLIC_HUB, text)
     assert error.value.problem is HubProblem.BAD_SETTING
     assert keyring.kept == {}
 
@@ -168,5 +177,5 @@ def test_no_file_is_written(keyring: MemoryKeyring, tmp_path: Path, monkeypatch:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     for backend in (lambda: keyring, NoKeyring):
-        TokenStore(backend()).store(PUBLIC_HUB, "hf_secret")
+        store_in(backend()).store(PUBLIC_HUB, "hf_secret")
     assert list(tmp_path.rglob("*")) == []
