@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -21,10 +21,14 @@ from forespeak.models.download_record import DownloadState
 from forespeak.models.formats import ModelFormat
 from forespeak.models.hub_errors import HubError, HubProblem
 from forespeak.models.sizes import size_words
+from forespeak.ui.elided_label import ElidedLabel
+from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.hub_words import left_words, speed_words
 from forespeak.ui.icons import icon
 from forespeak.ui.theme import LIGHT, Theme
 
+WIDE = 760
+"""From this width in pixels on a row has its buttons beside the name."""
 _ABOUT_ACCESS = {
     HubProblem.GATED,
     HubProblem.TOKEN_MISSING,
@@ -63,9 +67,9 @@ class DownloadRow(QFrame):
         self._theme = LIGHT
         self._can_up = self._can_down = False
         self.download = download
-        self.name = _label(self)
+        self.name = ElidedLabel(self)
         self.name.setObjectName("rowName")
-        self.repo = _label(self)
+        self.repo = ElidedLabel(self)
         self.repo.setProperty("caption", True)
         self.bar = QProgressBar(self)
         self.bar.setRange(0, 1000)
@@ -88,8 +92,7 @@ class DownloadRow(QFrame):
         head.addLayout(words, 1)
         head.addWidget(self.up)
         head.addWidget(self.down)
-        actions = QHBoxLayout()
-        actions.setSpacing(8)
+        self._actions = FlowRow(self)
         for key, text, act in (
             ("retry", self.tr("Try again"), self._retry),
             ("resume", self.tr("Go on"), self._resume),
@@ -105,15 +108,16 @@ class DownloadRow(QFrame):
             button = QPushButton(text, self)
             button.clicked.connect(act)
             self.buttons[key] = button
-            actions.addWidget(button)
-        actions.addStretch(1)
-        column = QVBoxLayout(self)
+            self._actions.add(button)
+        self._head = head
+        self._wide = False
+        self._column = column = QVBoxLayout(self)
         column.setContentsMargins(16, 12, 12, 12)
         column.setSpacing(8)
         column.addLayout(head)
         column.addWidget(self.bar)
         column.addWidget(self.state)
-        column.addLayout(actions)
+        column.addWidget(self._actions)
         self.show_download(download)
 
     def set_theme(self, theme: Theme) -> None:
@@ -130,11 +134,10 @@ class DownloadRow(QFrame):
     def show_download(self, download: Download) -> None:
         self.download = download
         title = " · ".join(part for part in (download.repo.rpartition("/")[2], download.label) if part)
-        self.name.setText(title)
-        self.name.setToolTip("")
+        self.name.set_words(title)
         owner = download.repo.rpartition("/")[0]
         parts = self.tr("{0} files").format(len(download.files)) if len(download.files) > 1 else download.name
-        self.repo.setText(" · ".join(part for part in (owner, parts) if part))
+        self.repo.set_words(" · ".join(part for part in (owner, parts) if part))
         self.bar.setValue(round(1000 * download.done_bytes / max(1, download.total_bytes)))
         self.bar.setVisible(download.state not in {DownloadState.DONE, DownloadState.CANCELLED})
         words = state_words(download)
@@ -185,6 +188,19 @@ class DownloadRow(QFrame):
             self.state.setProperty("tone", tone)
             self.state.style().unpolish(self.state)
             self.state.style().polish(self.state)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The buttons stand beside the name where there is room, below everything where there is not."""
+        super().resizeEvent(event)
+        wide = event.size().width() >= WIDE
+        if wide != self._wide:
+            self._wide = wide
+            if wide:
+                self._column.removeWidget(self._actions)
+                self._head.insertWidget(1, self._actions)
+            else:
+                self._head.removeWidget(self._actions)
+                self._column.addWidget(self._actions)
 
     # -- what is asked for
 

@@ -8,7 +8,6 @@ from PySide6.QtCore import QCoreApplication, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QComboBox,
-    QHBoxLayout,
     QLabel,
     QPushButton,
     QStackedWidget,
@@ -20,6 +19,7 @@ from forespeak.models.download_queue import Download
 from forespeak.models.download_record import DownloadState
 from forespeak.ui.download_row import DownloadRow
 from forespeak.ui.downloads_controller import DownloadsController
+from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.form import scrolled
 from forespeak.ui.hub_style import hub_style_sheet
 from forespeak.ui.hub_words import left_words, speed_words
@@ -50,6 +50,7 @@ class DownloadsTab(QWidget):
         self._moving: str | None = None
         self.summary = QLabel()
         self.summary.setProperty("heading", True)
+        self.summary.setWordWrap(True)
         self.limit = QComboBox()
         self.limit.setAccessibleName(self.tr("Bandwidth of all downloads together"))
         self.limit.setToolTip(self.tr("How fast all downloads together may go"))
@@ -58,15 +59,9 @@ class DownloadsTab(QWidget):
         self.pause_all.clicked.connect(self._pause_all)
         self.clear = QPushButton(self.tr("Clear finished"))
         self.clear.clicked.connect(controller.forget_finished)
-        head = QHBoxLayout()
-        head.setContentsMargins(0, 0, 0, 0)
-        head.setSpacing(8)
-        head.addWidget(self.summary, 1)
-        head.addWidget(self.pause_all)
-        head.addWidget(self.clear)
-        head.addWidget(self.limit)
-        self.head = QWidget()
-        self.head.setLayout(head)
+        controls = FlowRow()
+        for control in (self.pause_all, self.clear, self.limit):
+            controls.add(control)
         inside = QWidget()
         self._list = QVBoxLayout(inside)
         self._list.setContentsMargins(0, 0, 8, 0)
@@ -85,7 +80,8 @@ class DownloadsTab(QWidget):
         column = QVBoxLayout(full)
         column.setContentsMargins(0, 12, 0, 0)
         column.setSpacing(12)
-        column.addWidget(self.head)
+        column.addWidget(self.summary)
+        column.addWidget(controls)
         column.addWidget(self.area, 1)
         column.addWidget(self.note)
         self.empty = StatePanel()

@@ -103,13 +103,13 @@ class GroupRow(QFrame):
         self.view = view
         group = view.group
         self.name.setText(group.label or group.name)
-        self.advice.set_words(self.tr("recommended") if view.recommended else "", BadgeTone.GOOD, view.recommended)
+        self.advice.set_words(self.tr("Recommended") if view.recommended else "", BadgeTone.GOOD, view.recommended)
         if view.fit is None or view.copy is not None:
             self.fit.set_words("")
         else:
             self.fit.set_words(_fit_words(view.fit.kind), _TONES[view.fit.kind], view.fit.why)
         same = view.copy is not None and view.copy.same_repo
-        self.here.set_words(self.tr("here") if same else "", BadgeTone.GOOD)
+        self.here.set_words(self.tr("Here") if same else "", BadgeTone.GOOD)
         facts = [size_words(group.size_bytes)]
         if group.shards > 1:
             facts.append(self.tr("{0} parts").format(group.shards))
@@ -262,7 +262,7 @@ class FileGroups(QWidget):
 
 
 def _fit_words(kind: Fit) -> str:
-    words = {Fit.FITS: "fits", Fit.TIGHT: "tight", Fit.TOO_LARGE: "too large"}[kind]
+    words = {Fit.FITS: "Fits", Fit.TIGHT: "Tight", Fit.TOO_LARGE: "Too large"}[kind]
     return QCoreApplication.translate("FileGroups", words)
 
 

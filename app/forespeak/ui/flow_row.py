@@ -41,7 +41,10 @@ class FlowLayout(QLayout):
         self._place(rect, move=True)
 
     def sizeHint(self) -> QSize:
-        return self.minimumSize()
+        """All on one line."""
+        sizes = [item.sizeHint() for item in self._items if (widget := item.widget()) and not widget.isHidden()]
+        width = sum(size.width() for size in sizes) + self._gap * max(0, len(sizes) - 1)
+        return QSize(width, max((size.height() for size in sizes), default=0))
 
     def minimumSize(self) -> QSize:
         size = QSize()
@@ -50,20 +53,29 @@ class FlowLayout(QLayout):
         return size
 
     def _place(self, rect: QRect, *, move: bool) -> int:
-        """Returns the height that is taken."""
-        x, y, tallest = rect.left(), rect.top(), 0
+        """Returns the height that is taken. What is lower than its line stands in the middle of it."""
+        lines: list[list[tuple[QLayoutItem, QSize]]] = [[]]
+        x = 0
         for item in self._items:
             widget = item.widget()
             if widget is not None and widget.isHidden():
                 continue
-            hint = item.sizeHint()
-            if x > rect.left() and x + hint.width() > rect.right() + 1:
-                x, y, tallest = rect.left(), y + tallest + self._gap, 0
-            if move:
-                item.setGeometry(QRect(QPoint(x, y), QSize(min(hint.width(), rect.width()), hint.height())))
-            x += hint.width() + self._gap
-            tallest = max(tallest, hint.height())
-        return y + tallest - rect.top()
+            size = item.sizeHint().boundedTo(QSize(max(rect.width(), 1), 16_777_215))
+            if lines[-1] and x + size.width() > rect.width():
+                lines.append([])
+                x = 0
+            lines[-1].append((item, size))
+            x += size.width() + self._gap
+        y = rect.top()
+        for line in filter(None, lines):
+            tallest = max(size.height() for _, size in line)
+            x = rect.left()
+            for item, size in line:
+                if move:
+                    item.setGeometry(QRect(QPoint(x, y + (tallest - size.height()) // 2), size))
+                x += size.width() + self._gap
+            y += tallest + self._gap
+        return max(0, y - self._gap - rect.top())
 
 
 class FlowRow(QWidget):

@@ -10,6 +10,8 @@ from typing import Protocol
 from PySide6.QtCore import QObject, Signal
 
 from forespeak.errors import UserFacingError
+from forespeak.models.hub import Hub
+from forespeak.models.hub_client import HubClient
 from forespeak.models.hub_results import Card, HubRepo, SearchPage, SearchQuery
 from forespeak.models.hub_settings import HubSettings, HubSettingsFile, forced_offline
 from forespeak.models.hub_token import TokenSource, TokenStore
@@ -60,15 +62,16 @@ class HubAccount(QObject):
         self,
         file: HubSettingsFile,
         tokens: TokenStore,
-        connect: Callable[[HubSettings, TokenStore], HubLike] | None = None,
+        connect: Callable[[HubClient], HubLike] = Hub,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._file = file
         self._tokens = tokens
-        self._connect = connect or real_hub
+        self._connect = connect
         self._worker = Worker("hub account", self)
         self._lock = threading.Lock()
+        self._client: HubClient | None = None
         self._hub: HubLike | None = None
         self._settings = file.read()
         self._status = TokenStatus()
@@ -90,11 +93,22 @@ class HubAccount(QObject):
     def tokens(self) -> TokenStore:
         return self._tokens
 
+    def client(self) -> HubClient:
+        """The way to the Hub by the settings and the token of now."""
+        with self._lock:
+            return self._current_client()
+
     def hub(self) -> HubLike:
         with self._lock:
             if self._hub is None:
-                self._hub = self._connect(self._settings, self._tokens)
+                self._hub = self._connect(self._current_client())
             return self._hub
+
+    def _current_client(self) -> HubClient:
+        if self._client is None:
+            settings, tokens = self._settings, self._tokens
+            self._client = HubClient(settings, lambda: tokens.token(settings.endpoint))
+        return self._client
 
     def set_settings(self, settings: HubSettings) -> None:
         """Take these over at once and keep them."""
@@ -103,7 +117,7 @@ class HubAccount(QObject):
         other_place = settings.endpoint != self._settings.endpoint
         with self._lock:
             self._settings = settings
-            self._hub = None
+            self._client = self._hub = None
         self._worker.run(lambda: self._file.write(settings), failed=self._not_saved)
         self.settingsChanged.emit(settings)
         if other_place:
@@ -165,7 +179,7 @@ class HubAccount(QObject):
 
     def _forget_hub(self) -> None:
         with self._lock:
-            self._hub = None
+            self._client = self._hub = None
 
     # -- outcomes
 
@@ -190,10 +204,3 @@ class HubAccount(QObject):
         if status != self._status:
             self._status = status
             self.tokenChanged.emit(status)
-
-
-def real_hub(settings: HubSettings, tokens: TokenStore) -> HubLike:
-    from forespeak.models.hub import Hub
-    from forespeak.models.hub_client import HubClient
-
-    return Hub(HubClient(settings, lambda: tokens.token(settings.endpoint)))

@@ -98,7 +98,7 @@ class HubPage(QWidget):
         self.offline_note.setText(
             self.tr("HF_HUB_OFFLINE in the environment says so.")
             if forced
-            else self.tr("Nothing is asked of the network. Downloads wait.")
+            else self.tr("Nothing is asked of the network, and nothing is downloaded.")
         )
         if not may_carry_token(settings.endpoint):
             self.endpoint.warn(self.tr("The connection is not encrypted, so no token is sent there."))

@@ -65,4 +65,4 @@ def left_words(seconds: float) -> str:
     hours, rest = divmod(minutes, 60)
     if hours >= 48:
         return _tr("{0} days left").format(round(hours / 24))
-    return _tr("{0} h {1} min left").format(hours, rest) if hours < 10 else _tr("{0} h left").format(hours)
+    return _tr("{0} h {1} min left").format(hours, rest) if hours < 10 and rest else _tr("{0} h left").format(hours)

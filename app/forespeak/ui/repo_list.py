@@ -96,11 +96,11 @@ class RepoListModel(QAbstractListModel):
     def badges(self, model: HubModel) -> list[tuple[str, BadgeTone]]:
         badges = []
         if model.repo in self._here:
-            badges.append((self.tr("here"), BadgeTone.GOOD))
+            badges.append((self.tr("Here"), BadgeTone.GOOD))
         if model.gate is not Gate.OPEN:
-            badges.append((self.tr("gated"), BadgeTone.CAUTION))
+            badges.append((self.tr("Gated"), BadgeTone.CAUTION))
         if model.private:
-            badges.append((self.tr("private"), BadgeTone.QUIET))
+            badges.append((self.tr("Private"), BadgeTone.QUIET))
         return badges
 
     @staticmethod

@@ -229,7 +229,7 @@ class RepoView(QWidget):
         if model.updated is not None:
             parts.append(self.tr("updated {0}").format(age_words(model.updated)))
         self.facts.setText(" · ".join(parts))
-        words = self.tr("gated") if model.gate is not Gate.OPEN else self.tr("private") if model.private else ""
+        words = self.tr("Gated") if model.gate is not Gate.OPEN else self.tr("Private") if model.private else ""
         self.gated.set_words(words, BadgeTone.CAUTION if model.gate is not Gate.OPEN else BadgeTone.QUIET)
         self.page_button.setToolTip(self._page)
 
