@@ -53,6 +53,8 @@ class Session(QObject):
         self._store = store
         self._closed = False
         self._settings: SettingsDialog | None = None
+        self.closers: list[Callable[[], None]] = []
+        """What ends the parts of pages that were made later"""
         self.chat_worker = Worker("chats", self)
         self.file_worker = Worker("files", self)
         self.bridge = EngineBridge(self)
@@ -86,7 +88,7 @@ class Session(QObject):
             self.chats.open_chat(last, otherwise=self.chats.new_chat)
         self.pair.start()
         self.memory.start()
-        self.window.composer.setFocus()
+        self.window.show_page(self.preferences.page)
 
     def close(self) -> None:
         """Stop what is being written, save it, end the engine. Takes no more than two seconds."""
@@ -101,6 +103,8 @@ class Session(QObject):
         # The engine's end and the disk wait for each other's time, not for each other.
         ending = threading.Thread(target=self.pair.close, name="engine-end", daemon=True)
         ending.start()
+        for close in self.closers:
+            close()
         saved = self.chat_worker.close(CLOSE_SECONDS)
         ending.join(CLOSE_SECONDS)
         self.file_worker.close(0.2)
@@ -171,6 +175,7 @@ class Session(QObject):
             panel_open=self.window.panel_open,
             window_size=(self.window.width(), self.window.height()),
             last_chat=None if chat is None else chat.id,
+            page=self.window.page,
         )
 
     @Slot()
