@@ -124,18 +124,20 @@ def make_session(
     from forespeak.pairing.pair_memory import PairFiles
     from forespeak.pairing.self_test import SelfTest
     from forespeak.ui.disk_models import DiskModels
+    from forespeak.ui.models_entry import ModelsEntry
     from forespeak.ui.session import Session
     from forespeak.ui.window_menus import add_menus
 
-    where.create()
+    where, folder_problem = _created(where)
     lock = _claim(where)
     pairs = PairFiles(where.pairs)
+    models = DiskModels(where.models)
     session = Session(
         window,
         ChatStore(where.chats),
         appearance.preferences,
         preferences_file,
-        DiskModels(where.models),
+        models,
         lambda listener: EngineProcess(
             listener,
             log_path=where.logs / "engine.log",
@@ -147,10 +149,29 @@ def make_session(
     )
     session.watch_memory()
     session.preferencesChanged.connect(appearance.apply)
+    ModelsEntry(window, session, where, models)
+    if folder_problem is not None:
+        session.problems.show_banner(folder_problem)
     add_menus(window, session, where.logs)
     window.closing.connect(session.close)
     window.closing.connect(lock.unlock)
     return session
+
+
+def _created(where: Folders) -> tuple[Folders, UserFacingError | None]:
+    """The folders with the models folder that was chosen; where its disk is away, with the usual one, and why."""
+    from forespeak.models.library_settings import with_chosen_models
+
+    chosen = with_chosen_models(where)
+    try:
+        chosen.create()
+    except UserFacingError as error:
+        if chosen == where:
+            raise
+        where.create()
+        why = f"{error.why} Until it is back, models go to {where.models}."
+        return where, UserFacingError("The models folder that was chosen is not there.", why)
+    return chosen, None
 
 
 def _claim(where: Folders) -> QLockFile:
