@@ -10,7 +10,6 @@ from forespeak.ui.my_models import MyModels
 from forespeak.ui.navigation import PageWidget
 from forespeak.ui.theme import Theme
 
-MODELS_PAGE = "models"
 WIDE_MARGIN, NARROW_MARGIN = 40, 14
 WIDE_FROM = 720
 

@@ -57,6 +57,8 @@ class MyModels(QWidget):
     importWayChanged = Signal(object)
     """ImportWay, or None to be asked"""
     addedFoldersChanged = Signal(object)
+    moveRequested = Signal(object)
+    """Path of the folder in which the models shall be"""
     undoChanged = Signal()
 
     def __init__(
@@ -183,7 +185,7 @@ class MyModels(QWidget):
         self.table.menuRequested.connect(self._open_menu)
         self.task_bar.cancelRequested.connect(controller.cancel)
         self.folder_bar.openRequested.connect(actions.open_models_folder)
-        self.folder_bar.moveRequested.connect(controller.move_to)
+        self.folder_bar.moveRequested.connect(self.moveRequested)
         self.folder_bar.othersRequested.connect(self.open_folders)
 
     # -- what it is told
@@ -207,6 +209,15 @@ class MyModels(QWidget):
         self._uses = uses
         self.model.set_uses(uses)
         self._show_item(self.table.current)
+
+    def show_model(self, path: Path) -> None:
+        """Choose it, now or as soon as it is listed."""
+        self._asked_for_table = True
+        self._show_pairs(False)
+        self.search.clear()
+        self.format_box.setCurrentIndex(0)
+        self.partner_box.setCurrentIndex(0)
+        self._wanted = None if self.table.choose(path) else path
 
     def take_focus(self) -> None:
         if self.stack.currentWidget() is self._library:
@@ -402,10 +413,7 @@ class MyModels(QWidget):
 
     @Slot(object)
     def _imported(self, paths: Sequence[Path]) -> None:
-        self._asked_for_table = True
-        self._show_pairs(False)
-        # It is listed after the next scan.
-        self._wanted = paths[0]
+        self.show_model(paths[0])
 
     @Slot()
     def open_folders(self) -> None:

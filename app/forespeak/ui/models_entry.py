@@ -1,0 +1,70 @@
+"""The Models page in the window's list of pages, without anything of it before it is wanted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from forespeak.models.folders import Folders
+from forespeak.ui.main_window import MainWindow
+from forespeak.ui.navigation import Page, PageWidget
+from forespeak.ui.pair_controller import Models
+
+if TYPE_CHECKING:
+    from forespeak.ui.models_view import ModelsView
+    from forespeak.ui.session import Session
+
+MODELS_PAGE = "models"
+RESUME_MS = 2000
+"""After the start, when nothing else is going on."""
+
+
+class ModelsEntry(QObject):
+    """Add it before the menus are made, which give each page its key."""
+
+    def __init__(self, window: MainWindow, session: Session, where: Folders, models: Models) -> None:
+        super().__init__(session)
+        self._session, self._where, self._models = session, where, models
+        self._view: ModelsView | None = None
+        window.add_page(Page(MODELS_PAGE, self.tr("Models"), "models", self._make_page))
+        session.closers.append(self.close)
+        self._resume = QTimer(self)
+        self._resume.setSingleShot(True)
+        self._resume.setInterval(RESUME_MS)
+        self._resume.timeout.connect(self._look_for_downloads)
+        self._resume.start()
+
+    def view(self) -> ModelsView:
+        """Made now if it was not needed before."""
+        if self._view is None:
+            from forespeak.ui.models_view import ModelsView
+
+            self._view = ModelsView(self._session, self._where, self._models)
+        return self._view
+
+    def close(self) -> None:
+        self._resume.stop()
+        if self._view is not None:
+            self._view.close()
+
+    def _make_page(self) -> PageWidget:
+        return self.view().make_page()
+
+    @Slot()
+    def _look_for_downloads(self) -> None:
+        folder = self._where.models
+        self._session.file_worker.run(lambda: _has_downloads(folder), self._found)
+
+    def _found(self, has_downloads: bool) -> None:
+        if has_downloads:
+            self.view().resume_downloads()
+
+
+def _has_downloads(models_folder: Path) -> bool:
+    """Whether a queue has left something to go on with. (The queue itself takes long to import.)"""
+    try:
+        return any((models_folder / ".downloads").glob("*.json"))
+    except OSError:
+        return False

@@ -1,0 +1,239 @@
+"""The Models page and what stands behind it, joined with the rest of the window. Made when it is first needed."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Slot
+
+from forespeak.errors import UserFacingError
+from forespeak.models.file_hashes import FileHashes
+from forespeak.models.folders import Folders
+from forespeak.models.good_pairs import good_pairs
+from forespeak.models.hub_results import HubRepo
+from forespeak.models.library import ImportWay, Library, LibraryItem
+from forespeak.models.library_settings import LibrarySettings, LibrarySettingsFile
+from forespeak.models.memory import fit_of
+from forespeak.models.roots import known_roots
+from forespeak.ui.check_files import FileChecker
+from forespeak.ui.fit_words import fit_words
+from forespeak.ui.good_pairs import GoodPairs
+from forespeak.ui.hub_parts import HubParts
+from forespeak.ui.library_controller import LibraryController, ModelLibrary
+from forespeak.ui.library_model import FitWords
+from forespeak.ui.models_page import ModelsPage
+from forespeak.ui.my_models import MyModels
+from forespeak.ui.navigation import CHAT_PAGE
+from forespeak.ui.pair_controller import Models
+from forespeak.ui.pair_fetcher import PairFetcher
+from forespeak.ui.preferences import Preferences
+from forespeak.ui.session import Session
+
+
+class ModelsView(QObject):
+    """`library` and `hub` are given by tests; else they are those of `where`."""
+
+    def __init__(
+        self,
+        session: Session,
+        where: Folders,
+        models: Models,
+        library: ModelLibrary | None = None,
+        hub: Callable[[ModelsView], HubParts] | None = None,
+    ) -> None:
+        super().__init__(session)
+        self._session = session
+        self._models = models
+        self._file = LibrarySettingsFile(where.config)
+        self._settings = self._file.read()
+        self.library = library or Library(where.models, known_roots(self._settings.added), where.cache)
+        make_hub = hub or (lambda view: HubParts(where.config, view.models_folder, view.items, parent=view))
+        self.hub = make_hub(self)
+        checker = FileChecker(lambda: FileHashes(self.models_folder()))
+        self.controller = LibraryController(self.library, self._fit_of, self._suits, checker, self)
+        self.fetcher = PairFetcher(self._ask_repo, self.hub.downloads, self)
+        self._page: ModelsPage | None = None
+        self._downloading = False
+        controller, session_problems = self.controller, session.problems
+        controller.problemFound.connect(session_problems.show_dialog)
+        controller.folderMoved.connect(self._folder_moved)
+        controller.removalsChanged.connect(session.window.undoChanged)
+        self.hub.downloads.changed.connect(self.fetcher.downloads_changed)
+
+    def models_folder(self) -> Path:
+        return self.library.roots()[0].path
+
+    def items(self) -> Sequence[LibraryItem]:
+        """What the library knows now."""
+        return self.controller.state.items
+
+    def resume_downloads(self) -> None:
+        """Go on with what was being downloaded when the window was closed."""
+        if not self._downloading:
+            self._downloading = True
+            self.hub.start()
+
+    def make_page(self) -> ModelsPage:
+        """The page with its three tabs; begins to read the library."""
+        mlx = sys.platform == "darwin" and platform.machine() == "arm64"
+        pairs = GoodPairs(good_pairs(), self.fetcher, lambda size: fit_of(size, self.hub.machine()), mlx)
+        mine = MyModels(self.controller, pairs, self._session.file_worker, lambda: self._settings.added)
+        page = ModelsPage(mine)
+        tabs = self.hub.make_tabs()
+        discover, downloads = self.hub.discover, self.hub.tab
+        assert discover is not None
+        assert downloads is not None
+        page.add_tab(discover, self.tr("Discover"))
+        page.add_tab(downloads, self.tr("Downloads"))
+        self._page = page
+
+        mine.targetRequested.connect(self._session.pair.pick_target)
+        # As if it were picked in the bar at the top, which knows what else a draft needs.
+        mine.draftRequested.connect(self._session.window.top.draft.picked)
+        mine.chatRequested.connect(self._chat_with)
+        mine.importWayChanged.connect(self._way_changed)
+        mine.addedFoldersChanged.connect(self._added_changed)
+        mine.moveRequested.connect(self._move)
+        pairs.pairRequested.connect(self._use_pair)
+        pairs.downloadsRequested.connect(lambda: page.show_tab(downloads))
+        downloads.discoverRequested.connect(lambda: page.show_tab(discover))
+        for part in (discover.settingsRequested, downloads.tokenRequested):
+            part.connect(self._session.open_settings)
+        tabs.useRequested.connect(self._use)
+        tabs.showRequested.connect(self._show)
+        tabs.libraryChanged.connect(self.controller.rescan)
+        tabs.downloadsRequested.connect(lambda: page.show_tab(downloads))
+        tabs.problemFound.connect(self._session.problems.show_dialog)
+        self.controller.changed.connect(tabs.library_changed)
+        self.hub.downloads.runningChanged.connect(self._count_downloads)
+        self._session.preferencesChanged.connect(self._show_preferences)
+        self._show_preferences(self._session.preferences)
+        self.controller.start()
+        self.resume_downloads()
+        return page
+
+    @property
+    def page(self) -> ModelsPage | None:
+        return self._page
+
+    def close(self) -> None:
+        self.fetcher.close()
+        self.hub.close()
+        self.controller.close()
+
+    # -- asked off the UI thread
+
+    def _fit_of(self, item: LibraryItem) -> FitWords:
+        return fit_words(fit_of(item.size_bytes, self.hub.machine()), item.size_bytes)
+
+    def _suits(self, target: Path, draft: Path) -> bool:
+        return self._models.fit(target, draft).fits
+
+    def _ask_repo(self, name: str, cancelled: Callable[[], bool]) -> HubRepo | None:
+        return self.hub.account.hub().repo(name, None, cancelled)
+
+    # -- what the user wants
+
+    @Slot(object)
+    def _chat_with(self, path: Path) -> None:
+        self._session.pair.pick_target(path)
+        self._session.chat_view.new_chat()
+        self._session.window.show_page(CHAT_PAGE)
+
+    @Slot(object, object)
+    def _use_pair(self, target: Path, draft: Path) -> None:
+        self._session.pair.pick_target(target)
+        self._session.window.top.draft.picked.emit(draft)
+        self._session.window.show_page(CHAT_PAGE)
+
+    @Slot(object, bool)
+    def _use(self, path: Path, as_draft: bool) -> None:
+        if as_draft:
+            self._session.window.top.draft.picked.emit(path)
+        else:
+            self._session.pair.pick_target(path)
+
+    @Slot(object)
+    def _show(self, path: Path) -> None:
+        if self._page is not None:
+            self._page.show_tab(self._page.my_models)
+            self._page.my_models.show_model(path)
+
+    @Slot(object)
+    def _move(self, folder: Path) -> None:
+        if self.hub.downloads.running:
+            self._session.problems.show_dialog(
+                UserFacingError(
+                    self.tr("The models folder cannot be changed now."),
+                    self.tr("Downloads are on their way into it."),
+                    self.tr("Pause them first, or wait until they are done."),
+                )
+            )
+        else:
+            self.controller.move_to(folder)
+
+    # -- what is to last
+
+    @Slot(object)
+    def _way_changed(self, way: ImportWay | None) -> None:
+        value = None if way is None else way.value
+        self._session.set_preferences(replace(self._session.preferences, import_way=value))
+
+    @Slot(object)
+    def _added_changed(self, folders: Sequence[Path]) -> None:
+        self._store(replace(self._settings, added=tuple(folders)))
+
+    @Slot(object)
+    def _folder_moved(self, folder: Path) -> None:
+        before = self._settings.own
+        self._store(replace(self._settings, own=folder))
+        if before != folder:
+            self.hub.downloads.reopen()
+        preferences = self._session.preferences
+        moved = {
+            item.path: folder / item.path.relative_to(item.root.path)
+            for item in self.items()
+            if not item.root.read_only
+        }
+
+        def now(path: Path) -> Path:
+            return moved.get(path, path)
+
+        target, draft = preferences.target, preferences.draft
+        self._session.set_preferences(
+            replace(
+                preferences,
+                target=None if target is None else now(target),
+                draft=None if draft is None else now(draft),
+                recent=tuple(now(path) for path in preferences.recent),
+            )
+        )
+
+    def _store(self, settings: LibrarySettings) -> None:
+        self._settings = settings
+        file = self._file
+        self._session.file_worker.run(lambda: file.write(settings), None, self._not_stored)
+
+    def _not_stored(self, error: Exception) -> None:
+        if not isinstance(error, UserFacingError):
+            raise error
+        self._session.problems.show_dialog(error)
+
+    # -- what is shown
+
+    @Slot(object)
+    def _show_preferences(self, preferences: Preferences) -> None:
+        if self._page is not None:
+            way = preferences.import_way
+            self._page.my_models.set_import_way(None if way is None else ImportWay(way))
+            self._page.my_models.set_uses(preferences.target, preferences.draft)
+
+    @Slot(int)
+    def _count_downloads(self, running: int) -> None:
+        if self._page is not None and self.hub.tab is not None:
+            words = self.tr("Downloads ({count})").format(count=running) if running else self.tr("Downloads")
+            self._page.set_tab_title(self.hub.tab, words)
