@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
+from forespeak import __version__
 from forespeak.models.hub_errors import Asked, answer_error, offline_error, transport_error
 from forespeak.models.hub_settings import HubSettings, forced_offline, is_loopback, may_carry_token, origin
 from forespeak.models.hub_token import Token
@@ -148,7 +147,7 @@ class HubClient:
         with self.library(asked):
             url = hf_hub_url(repo, path, revision=revision, endpoint=self.endpoint)
             found = get_hf_file_metadata(
-                url, self.token() or False, SILENCE_SECONDS, "forespeak", _version(), endpoint=self.endpoint
+                url, self.token() or False, SILENCE_SECONDS, "forespeak", __version__, endpoint=self.endpoint
             )
         return Location(found.location, found.commit_hash, found.etag, found.size)
 
@@ -159,7 +158,7 @@ class HubClient:
         return build_hf_headers(
             token=self.token() or False,
             library_name="forespeak",
-            library_version=_version(),
+            library_version=__version__,
             headers=dict(more) if more else None,
         )
 
@@ -226,6 +225,8 @@ class HubClient:
     def _proxy(self, url: str) -> str | None:
         if self.settings.proxy is not None:
             return self.settings.proxy
+        from urllib.request import getproxies, proxy_bypass
+
         parts = urlsplit(url)
         host = parts.hostname or ""
         if is_loopback(host) or proxy_bypass(host):
@@ -303,10 +304,3 @@ def _too_slow() -> Exception:
     import httpx2
 
     return httpx2.ReadTimeout("the answer took too long")
-
-
-def _version() -> str:
-    try:
-        return version("forespeak")
-    except PackageNotFoundError:
-        return "0"

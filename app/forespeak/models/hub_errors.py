@@ -5,16 +5,16 @@ from __future__ import annotations
 import errno
 import json
 import re
-import socket
-import ssl
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from forespeak.errors import UserFacingError
+
+if TYPE_CHECKING:
+    import ssl
 
 
 class HubProblem(Enum):
@@ -179,6 +179,9 @@ def offline_error() -> HubError:
 
 def transport_error(error: Exception, asked: Asked) -> HubError:
     """The error that a failure before or during an answer means; `error` is one of httpx2's."""
+    import socket
+    import ssl
+
     import httpx2
 
     causes = list(_chain(error))
@@ -329,6 +332,8 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     if value.isascii() and value.isdigit():
         return float(value)
     if value:
+        from email.utils import parsedate_to_datetime
+
         try:
             when = parsedate_to_datetime(value)
         except ValueError:
@@ -348,6 +353,8 @@ def _proxy_error(why: str) -> HubError:
 
 
 def _certificate_error(error: ssl.SSLError, asked: Asked) -> HubError:
+    import ssl
+
     if isinstance(error, ssl.SSLCertVerificationError):
         why = f"Its certificate is not trusted: {error.verify_message or error.reason}."
     else:
