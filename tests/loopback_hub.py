@@ -200,11 +200,12 @@ class LoopbackHub:
         """Bytes per second of each connection to the CDN."""
         self.page_size = 20
         self.requests: list[Request] = []
+        self.sending: list[tuple[str, list[int]]] = []
         self.expired_before = 0
         self.released = threading.Event()
         """Ends the stalls."""
         self._signatures = 0
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._hub = _Server(self, "hub")
         self._cdn = _Server(self, "cdn")
 
@@ -222,16 +223,17 @@ class LoopbackHub:
 
     def expire_locations(self) -> None:
         """Every signed location handed out so far is refused from now on."""
-        with self._lock:
+        with self.lock:
             self.expired_before = self._signatures
 
     def sent(self, path: str = "") -> int:
         """Bytes of file contents that left both servers, for requests whose path holds `path`."""
-        with self._lock:
-            return sum(request.sent for request in self.requests if path in request.path)
+        with self.lock:
+            over = sum(request.sent for request in self.requests if path in request.path)
+            return over + sum(count[0] for asked, count in self.sending if path in asked)
 
     def seen(self, server: str = "", method: str = "") -> list[Request]:
-        with self._lock:
+        with self.lock:
             return [
                 request
                 for request in self.requests
@@ -239,17 +241,17 @@ class LoopbackHub:
             ]
 
     def sign(self) -> int:
-        with self._lock:
+        with self.lock:
             self._signatures += 1
             return self._signatures
 
     def note(self, request: Request) -> None:
-        with self._lock:
+        with self.lock:
             self.requests.append(request)
 
     def take_fault(self, server: str, path: str) -> Fault:
         faults = self.cdn_faults if server == "cdn" else self.hub_faults
-        with self._lock:
+        with self.lock:
             for index, fault in enumerate(faults):
                 if fault.path in path:
                     del faults[index]
@@ -509,12 +511,18 @@ class _Handler(BaseHTTPRequestHandler):
     @contextlib.contextmanager
     def _noting(self, status: int) -> Iterator[list[int]]:
         count = [0]
+        entry = (self.path, count)
+        with self.hub.lock:
+            self.hub.sending.append(entry)
         try:
             yield count
         except OSError:
             self.close_connection = True
         finally:
-            self._note(status, count[0])
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            with self.hub.lock:
+                self.hub.sending = [each for each in self.hub.sending if each is not entry]
+                self.hub.requests.append(Request(self.kind, self.command, self.path, headers, status, count[0]))
 
     def _blocks(self, stored: Stored, fault: Fault, start: int, stop: int) -> Iterator[bytes]:
         began, place = time.perf_counter(), start

@@ -6,12 +6,14 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forespeak import hub_command, terminal
+from forespeak import download_command, hub_command, terminal
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import folders
+from forespeak.models.library_settings import LibrarySettingsFile, with_chosen_models
 from forespeak.models.sizes import size_words
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     _add_import(own)
     _add_remove(own)
     hub_command.add_to(own)
+    download_command.add_to(own)
 
 
 _Commands = argparse._SubParsersAction
@@ -99,8 +102,17 @@ def _library(added: Sequence[Path] = ()) -> Library:
     from forespeak.models.library import Library
     from forespeak.models.roots import known_roots
 
-    places = folders()
-    return Library(places.models, known_roots([path.expanduser().absolute() for path in added]), places.cache)
+    places = with_chosen_models(folders())
+    chosen = LibrarySettingsFile(places.config).read().added
+    roots = known_roots([*chosen, *(path.expanduser().absolute() for path in added)])
+    return Library(places.models, roots, places.cache)
+
+
+def _put_in_order(library: Library) -> None:
+    """Deal with what a crash has left, before anything is changed."""
+    if library.recover():
+        file = LibrarySettingsFile(folders().config)
+        file.write(replace(file.read(), own=library.own))
 
 
 def _scan(library: Library) -> tuple[LibraryItem, ...]:
@@ -146,7 +158,7 @@ def _import(options: argparse.Namespace) -> int:
     from forespeak.models.library import ImportWay
 
     library = _library()
-    library.recover()
+    _put_in_order(library)
     way = ImportWay.MOVE if options.move else ImportWay.LINK if options.link else ImportWay.COPY
     with terminal.Interrupt() as interrupt, terminal.ProgressLine() as line:
         result = library.import_models(
@@ -168,7 +180,7 @@ def _remove(options: argparse.Namespace) -> int:
     if options.json and not options.yes:
         options.fail("argument --json: needs --yes, as nothing can be asked")
     library = _library()
-    library.recover()
+    _put_in_order(library)
     item = _find(library, options.model)
     if item is None:
         raise _unknown(options.model)

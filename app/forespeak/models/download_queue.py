@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from forespeak.models.download_record import DownloadRecord, DownloadState, Reco
 from forespeak.models.downloads import FileDownload
 from forespeak.models.file_hashes import FileHash, FileHashes
 from forespeak.models.hub_files import HubFile, HubFileGroup
-from forespeak.models.part_file import PART
+from forespeak.models.part_file import PART, Verification
 from forespeak.models.transfer_rate import Limiter, Speed
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class Download:
     """How a download stands. `done_bytes` of `total_bytes` are on the disk.
 
     `paths` are the places of `files`; they exist when it is DONE, and the first one is what is loaded (of an MLX model,
-    its folder). `notice` is a sentence on why nothing comes at the moment, `error` why it FAILED.
+    its folder). `notice` is a sentence on why nothing comes at the moment, `error` why it FAILED. `verified` is what
+    the files, as far as they have come, were checked against.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Download:
     seconds_left: float | None = None
     error: UserFacingError | None = None
     notice: str = ""
+    verified: tuple[Verification, ...] = ()
 
 
 @dataclass(eq=False)
@@ -66,6 +68,7 @@ class _Entry:
     error: UserFacingError | None = None
     instead: tuple[Path, ...] = ()
     done: list[int] = field(default_factory=list)
+    verified: tuple[Verification, ...] = ()
     speed: Speed = field(default_factory=Speed)
     notice: str = ""
     control: Control | None = None
@@ -96,6 +99,7 @@ class _Entry:
             self.missing / rate if rate else None,
             self.error,
             self.notice if self.state.is_active else "",
+            self.verified,
         )
 
 
@@ -122,7 +126,10 @@ class DownloadQueue:
         self.hashes = FileHashes(models_folder)
         self._hub, self._listener, self._at_once, self._tuning = hub, listener, at_once, tuning or Tuning()
         self._limiter = Limiter()
-        self._lock, self._telling = threading.RLock(), threading.RLock()
+        # The records are written under the first one, one change after the other. The state is behind the second one,
+        # never held while a disk is waited for, because windows read the list. They are taken in this order.
+        self._acting, self._lock = threading.RLock(), threading.RLock()
+        self._telling = threading.RLock()
         self._entries: list[_Entry] = []
         self._workers: set[threading.Thread] = set()
         self._records = RecordFiles(models_folder, keep=keep)
@@ -149,21 +156,22 @@ class DownloadQueue:
                 "Choose another quant, or another repository.",
             )
         paths = targets(self.models_folder, group.repo, [file.path for file in group.files])
-        with self._lock:
-            same = [each for each in self._entries if each.group == group and each.state is not DownloadState.DONE]
+        with self._acting:
+            with self._lock:
+                same = [each for each in self._entries if each.group == group and each.state is not DownloadState.DONE]
+            if not same:
+                entry = _Entry(new_id(), group, paths, DownloadState.QUEUED, instead=tuple(instead_of_fetching))
+                entry.done = [0] * len(paths)
+                try:
+                    self._records.write(self._record(entry, len(self._entries)))
+                except OSError as error:
+                    raise disk_error(error, paths[0]) from error
+                with self._lock:
+                    self._entries.append(entry)
+                    self._start_next()
         if same:
             self.resume(same[0].id)
             return same[0].id
-        with self._lock:
-            entry = _Entry(new_id(), group, paths, DownloadState.QUEUED, instead=tuple(instead_of_fetching))
-            entry.done = [0] * len(paths)
-            self._entries.append(entry)
-            try:
-                self._write(entry, must=True)
-            except OSError as error:
-                self._entries.remove(entry)
-                raise disk_error(error, paths[0]) from error
-            self._start_next()
         self._tell(entry)
         return entry.id
 
@@ -181,17 +189,18 @@ class DownloadQueue:
 
     def cancel(self, name: str) -> None:
         """Take it out of the list and delete what is there of it; finished files stay."""
-        with self._lock:
+        with self._acting:
             entry = self._find(name)
             if entry is None or entry.state.is_over:
                 return
-            self._entries.remove(entry)
-            entry.state, entry.error = DownloadState.CANCELLED, None
-            self._write(entry)
-            self._stop(entry)
-            if entry.worker is None:
-                self._spawn(entry, self._discard)
-            self._start_next()
+            self._write(entry, DownloadState.CANCELLED)
+            with self._lock:
+                self._entries.remove(entry)
+                entry.state, entry.error = DownloadState.CANCELLED, None
+                self._stop(entry)
+                if entry.worker is None:
+                    self._spawn(entry, self._discard)
+                self._start_next()
         self._tell(entry)
 
     def forget(self, name: str) -> None:
@@ -203,13 +212,15 @@ class DownloadQueue:
 
     def move(self, name: str, place: int) -> None:
         """To a place in the list, from 0. What runs already is not interrupted."""
-        with self._lock:
-            entry = self._find(name)
-            if entry is None:
-                return
-            self._entries.remove(entry)
-            self._entries.insert(max(0, place), entry)
-            for each in self._entries:
+        with self._acting:
+            with self._lock:
+                entry = self._find(name)
+                if entry is None:
+                    return
+                self._entries.remove(entry)
+                self._entries.insert(max(0, place), entry)
+                entries = [each for each in self._entries if each.state is not DownloadState.DONE]
+            for each in entries:
                 self._write(each)
         self._tell(entry)
 
@@ -232,13 +243,14 @@ class DownloadQueue:
         until = time.monotonic() + _CLOSE_SECONDS
         for worker in workers:
             worker.join(max(0.0, until - time.monotonic()))
-        with self._lock:
+        with self._acting:
             self._records.close()
 
     # The list
 
     def _find(self, name: str) -> _Entry | None:
-        return next((entry for entry in self._entries if entry.id == name), None)
+        with self._lock:
+            return next((entry for entry in self._entries if entry.id == name), None)
 
     def _take_up(self, record: DownloadRecord) -> None:
         try:
@@ -254,27 +266,30 @@ class DownloadQueue:
             self._entries.append(entry)
 
     def _change(self, name: str, state: DownloadState, allowed: set[DownloadState]) -> None:
-        with self._lock:
-            entry = self._find(name)
-            if entry is None or entry.state not in allowed or self._closed:
-                return
-            entry.state, entry.error, entry.notice = state, None, ""
+        with self._acting:
+            with self._lock:
+                entry = self._find(name)
+                if entry is None or entry.state not in allowed or self._closed:
+                    return
+                entry.state, entry.error, entry.notice = state, None, ""
+                if state is DownloadState.PAUSED:
+                    self._stop(entry)
+                self._start_next()
             self._write(entry)
-            if state is DownloadState.PAUSED:
-                self._stop(entry)
-            self._start_next()
         self._tell(entry)
 
-    def _write(self, entry: _Entry, *, must: bool = False) -> None:
+    def _write(self, entry: _Entry, state: DownloadState | None = None) -> None:
         """Keep it. Where the disk refuses, the list in memory goes on, and the parts tell most after a restart."""
-        place = self._entries.index(entry) if entry in self._entries else 0
-        state = DownloadState.QUEUED if entry.state.is_active else entry.state
+        with self._lock:
+            record = self._record(entry, self._entries.index(entry) if entry in self._entries else 0)
         try:
-            self._records.write(DownloadRecord(entry.id, place, entry.group, state, entry.error, entry.instead))
+            self._records.write(record if state is None else replace(record, state=state))
         except OSError:
-            if must:
-                raise
             _log.warning("a download's record could not be written", exc_info=True)
+
+    def _record(self, entry: _Entry, place: int) -> DownloadRecord:
+        state = DownloadState.QUEUED if entry.state.is_active else entry.state
+        return DownloadRecord(entry.id, place, entry.group, state, entry.error, entry.instead)
 
     def _tell(self, entry: _Entry) -> None:
         """Never with the lock held: the listener may take others."""
@@ -328,8 +343,6 @@ class DownloadQueue:
                 if entry.state is DownloadState.CANCELLED and work != self._discard:
                     self._spawn(entry, self._discard)
                 self._start_next()
-            if entry.state is not DownloadState.CANCELLED:
-                self._tell(entry)
 
     def _run(self, entry: _Entry) -> None:
         self._tell(entry)
@@ -349,14 +362,17 @@ class DownloadQueue:
                 f"This is a mistake in Forespeak ({type(failure).__name__}: {failure}).",
                 "Try again, and report it if it stays.",
             )
-        with self._lock:
-            if not entry.state.is_active:
-                return
-            entry.state, entry.error, entry.notice = state, error, ""
+        with self._acting:
+            with self._lock:
+                if not entry.state.is_active:
+                    return
+                entry.state, entry.error, entry.notice = state, error, ""
             if state is DownloadState.DONE:
                 self._records.remove(entry.id)
             else:
                 self._write(entry)
+        # While this one still counts as running: nobody is told of a third before.
+        self._tell(entry)
 
     def _fetch(self, entry: _Entry) -> None:
         """All files of the group into verified parts, then all of them into their places.
@@ -372,7 +388,9 @@ class DownloadQueue:
             for number, (file, path) in enumerate(zip(group.files, entry.paths, strict=True)):
                 control.progress = partial(self._progress, entry, number)
                 files.append(FileDownload(group.repo, group.revision, file, path, self._hub, control, self._tuning))
-                files[-1].run(entry.instead, self.hashes)
+                verification = files[-1].run(entry.instead, self.hashes)
+                with self._lock:
+                    entry.verified = (*entry.verified[:number], verification)
             # What makes a folder or a set a model comes last, so that nothing incomplete is ever found.
             for each in sorted(files, key=lambda each: each.file.name == "config.json" or each is files[0]):
                 each.finish()
@@ -395,7 +413,7 @@ class DownloadQueue:
             except UserFacingError:
                 _log.warning("a part could not be removed", exc_info=True)
         self._remove_empty_folders(entry.paths)
-        with self._lock:
+        with self._acting:
             self._records.remove(entry.id)
 
     def _remove_empty_folders(self, paths: Sequence[Path]) -> None:

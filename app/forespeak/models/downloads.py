@@ -116,8 +116,7 @@ class FileDownload:
     # Before anything is fetched
 
     def _take_lock(self) -> None:
-        self.target.parent.mkdir(parents=True, exist_ok=True)
-        while not self._lock.acquire():
+        while not self._try_to_lock():
             holder = self._lock.holder()
             who = "Another process" if holder is None else f"Process {holder}"
             self._control.notice(f"{who} is downloading “{self.target.name}”: waiting for it.")
@@ -125,6 +124,15 @@ class FileDownload:
                 raise Stopped
         self._control.notice("")
         self._link.unlink(missing_ok=True)
+
+    def _try_to_lock(self) -> bool:
+        while True:
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                return self._lock.acquire()
+            except FileNotFoundError:
+                # A download that was cancelled has just taken its empty folder away.
+                self._control.check()
 
     def _is_there(self, digest: str | None, identity: Identity | None = None) -> bool:
         """Whether the target is already what is wanted."""
@@ -298,8 +306,8 @@ class FileDownload:
         size, control = part.identity.size, self._control
         looked_at = time.monotonic()
         for data in response.iter_raw():
-            control.limiter.take(len(data), control.wait)
             control.check()
+            taken = len(data)
             if skip:
                 # A server that cannot begin in the middle sends again what is there.
                 skipped = min(skip, len(data))
@@ -309,6 +317,7 @@ class FileDownload:
                 raise self._anew(part, "The server sent more than the file holds.")
             part.write(data)
             control.progress(part.done)
+            control.limiter.take(taken, control.wait)
             if (now := time.monotonic()) - looked_at > 1.0:
                 looked_at = now
                 free = shutil.disk_usage(self.target.parent).free

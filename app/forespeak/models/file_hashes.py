@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 from forespeak.models.download_record import FOLDER
 from forespeak.models.hub_files import HubFileGroup
+from forespeak.models.part_file import git_hasher
 
 _READ = 1 << 20
 _FILE = "hashes.jsonl"
@@ -112,7 +113,8 @@ class FileHashes:
         for line in whole.splitlines():
             with contextlib.suppress(ValueError, TypeError, AttributeError):
                 plain = json.loads(line)
-                self._known[str(plain.pop("file"))] = FileHash(**plain)
+                key = str(plain.pop("file"))
+                self._known[key] = FileHash(**plain)
 
 
 def identical(
@@ -142,6 +144,17 @@ def _holds(item: HasFiles, wanted: set[tuple[int, str]], hashes: FileHashes, sto
         if any(size == each for each, _ in missing):
             missing.discard((size, hashes.sha256(path, stopped) or ""))
     return not missing
+
+
+def is_unchanged(path: Path, known: FileHash, stopped: Callable[[], bool] = lambda: False) -> bool | None:
+    """Whether a file still has the contents that it was downloaded with; None if stopped. Raises OSError."""
+    if path.stat().st_size != known.size:
+        return False
+    if known.sha256 is None and known.git is None:
+        return True
+    hasher = hashlib.sha256() if known.sha256 else git_hasher(known.size)
+    found = hash_of(path, hasher, stopped)
+    return None if found is None else found == (known.sha256 or known.git)
 
 
 def hash_of(path: Path, hasher: hashlib._Hash, stopped: Callable[[], bool] = lambda: False) -> str | None:

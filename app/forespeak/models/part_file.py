@@ -68,10 +68,7 @@ class Identity:
         return self.sha256 or (self.etag if _is_hex(self.etag, 64) else None)
 
     def hasher(self) -> _Hash:
-        if self.verification is Verification.GIT:
-            # Git, Documentation/gitformat-loose: a blob's name is the hash of its header and its contents.
-            return hashlib.sha1(b"blob %d\0" % self.size, usedforsecurity=False)
-        return hashlib.sha256()
+        return git_hasher(self.size) if self.verification is Verification.GIT else hashlib.sha256()
 
     def is_same_file(self, other: Identity) -> bool:
         """Whether a part of one is a part of the other: the same contents, wherever they come from."""
@@ -81,6 +78,11 @@ class Identity:
             return self.digest == other.digest
         where = (self.repo, self.revision, self.path, self.etag)
         return where == (other.repo, other.revision, other.path, other.etag)
+
+
+def git_hasher(size: int) -> _Hash:
+    """For a file of so many bytes. Git, Documentation/gitformat-loose: a blob's name covers its header too."""
+    return hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
 
 
 def _is_hex(text: str | None, digits: int) -> bool:
