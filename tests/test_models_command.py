@@ -9,6 +9,10 @@ import pytest
 
 from forespeak import models_command
 from forespeak.errors import UserFacingError
+from forespeak.models import moving
+from forespeak.models.folders import folders
+from forespeak.models.library import Library
+from forespeak.models.library_settings import LibrarySettings, LibrarySettingsFile, with_chosen_models
 from models.library_folders import write_mlx, write_model, write_set
 
 Captured = pytest.CaptureFixture[str]
@@ -162,3 +166,30 @@ def test_other_programs_folders_are_not_changed(tmp_path: Path) -> None:
     with pytest.raises(UserFacingError, match="cannot be removed from here"):
         run("remove", "One", "--yes")
     assert path.exists()
+
+
+def test_the_folders_of_the_settings(models: Path, tmp_path: Path, capsys: Captured) -> None:
+    write_model(tmp_path / "own" / "One.gguf")
+    write_model(tmp_path / "added" / "Two.gguf")
+    settings = LibrarySettings(tmp_path / "own", (tmp_path / "added",))
+    LibrarySettingsFile(folders().config).write(settings)
+    assert run("list", "--json") == 0
+    assert [(model["name"], model["read_only"]) for model in printed(capsys)["models"]] == [
+        ("One", False),
+        ("Two", True),
+    ]
+
+
+def test_a_move_that_was_interrupted_is_finished(
+    models: Path, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All had arrived: the old files go, and the settings follow."""
+    write_model(models / "One.gguf")
+    some = Library(models, (), tmp_path / "cache")
+    with monkeypatch.context() as patch:
+        patch.setattr(moving, "_delete_sources", lambda *_: None)
+        some.move_to(tmp_path / "new")
+    assert run("remove", "One", "--yes") == 0
+    assert list(models.iterdir()) == []
+    assert with_chosen_models(folders()).models == tmp_path / "new"
+    assert list((tmp_path / "new").iterdir()) == []
