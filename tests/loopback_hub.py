@@ -568,8 +568,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json" if not isinstance(content, bytes) else "text/plain")
         for name, value in (headers or {}).items():
             self.send_header(name, value)
-        self.end_headers()
+        # Before the client can have seen the answer.
         self._note(status, 0)
+        self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
 

@@ -10,9 +10,9 @@ import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
+from forespeak.models.gguf_kind import GgufKind
 from forespeak.models.gguf_walker import (
     MOST_ENTRIES,
     MOST_PIECE,
@@ -42,21 +42,6 @@ __all__ = [
     "parse_header",
     "read_header",
 ]
-
-
-class GgufKind(Enum):
-    """What a GGUF file is for."""
-
-    MODEL = "model"
-    VOCABULARY_ONLY = "vocabulary only"
-    PROJECTOR = "projector"
-    ADAPTER = "adapter"
-    IMATRIX = "importance matrix"
-    ENCODER = "encoder"
-    DRAFT_HEAD = "draft head"
-    LATER_SHARD = "later part of a split model"
-    OTHER = "other"
-
 
 _ENCODERS = frozenset(
     {

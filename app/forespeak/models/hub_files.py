@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from forespeak.models.formats import ModelFormat
-from forespeak.models.gguf import GgufKind
+from forespeak.models.gguf_kind import GgufKind
 from forespeak.models.shards import ShardName, missing_words, shard_name
 
 
