@@ -164,6 +164,11 @@ class TestHuggingFaceCache:
         assert (item.path, item.repo) == (newer, "owner/re--po")
         assert item.root.read_only
 
+    def test_only_models_are_looked_for(self, tmp_path: Path) -> None:
+        write_model(tmp_path / "hub" / "datasets--o--r" / "snapshots" / "1" / "model.gguf")
+        write_model(tmp_path / "hub" / "models--o--r" / "model.gguf")
+        assert library(tmp_path, self.root(tmp_path)).scan() == ()
+
     def test_a_set_of_links_is_one_item(self, tmp_path: Path) -> None:
         parts = write_set(tmp_path / "made", "big", 2)
         for number, part in enumerate(parts):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from forespeak.models.library_watch import LibraryWatcher
+from forespeak.models.roots import Root, RootKind, added_root
 from models.library_folders import library, write_model
 
 
@@ -20,7 +21,7 @@ def watch(told: threading.Event) -> Iterator[Callable[..., LibraryWatcher]]:
     watchers: list[LibraryWatcher] = []
 
     def start(*roots: Path) -> LibraryWatcher:
-        watchers.append(LibraryWatcher(lambda: roots, told.set, seconds=0.02))
+        watchers.append(LibraryWatcher(lambda: [added_root(root) for root in roots], told.set, seconds=0.02))
         return watchers[-1]
 
     yield start
@@ -44,6 +45,20 @@ def test_what_comes_and_goes_is_told(
     told.clear()
     path.rename(path.with_name("renamed.gguf"))
     assert told.wait(10)
+
+
+def test_a_new_snapshot_in_the_hugging_face_cache(tmp_path: Path, told: threading.Event) -> None:
+    cache = Root(tmp_path, "Hugging Face cache", read_only=True, kind=RootKind.HUGGING_FACE)
+    (tmp_path / "datasets--x" / "snapshots").mkdir(parents=True)
+    watcher = LibraryWatcher(lambda: [cache], told.set, seconds=0.02)
+    try:
+        write_model(tmp_path / "models--o--r" / "snapshots" / "1" / "model.gguf")
+        assert told.wait(10)
+        told.clear()
+        write_model(tmp_path / "models--o--r" / "snapshots" / "2" / "model.gguf")
+        assert told.wait(10)
+    finally:
+        watcher.close()
 
 
 def test_a_folder_that_is_not_there_yet(

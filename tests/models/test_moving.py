@@ -10,6 +10,7 @@ import pytest
 
 from forespeak.errors import UserFacingError
 from forespeak.models import moving
+from forespeak.models.file_lock import FileLock
 from forespeak.models.library import Library
 from forespeak.models.moving import JOURNAL
 from models.library_folders import library, write_mlx, write_model, write_set
@@ -183,6 +184,20 @@ def test_a_disk_without_room(some: Library, tmp_path: Path, monkeypatch: pytest.
         assert contents(target) == before
     finally:
         shutil.rmtree(target, ignore_errors=True)
+
+
+def test_a_folder_in_which_somebody_writes(some: Library, tmp_path: Path) -> None:
+    before = contents(some.own)
+    (some.own / ".downloads").mkdir()
+    with FileLock(some.own / ".downloads" / "1.lock") as lock:
+        assert lock.acquire()
+        with pytest.raises(UserFacingError, match="downloaded or imported"):
+            some.move_to(tmp_path / "new")
+    assert contents(some.own) == before
+    # What a killed process left is nobody's.
+    (some.own / ".downloads" / "1.lock").touch()
+    assert some.move_to(tmp_path / "new")
+    assert contents(some.own) == before
 
 
 def test_nothing_to_move(tmp_path: Path) -> None:

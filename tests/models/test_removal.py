@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from forespeak.errors import UserFacingError
 from forespeak.models.library import Library
 from forespeak.models.removal import TRASH
-from forespeak.models.roots import Root, RootKind
+from forespeak.models.roots import Root, RootKind, added_root
 from models.library_folders import library, only, write_mlx, write_model, write_set
 
 
@@ -90,9 +91,10 @@ def test_another_file_in_its_place(some: Library) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in RootKind if kind is not RootKind.OWN])
 def test_read_only_folders_say_who_can(tmp_path: Path, kind: RootKind) -> None:
     path = write_model(tmp_path / "other" / "model.gguf")
-    some = library(tmp_path, Root(tmp_path / "other", "Other", read_only=True, kind=kind))
+    some = library(tmp_path, added_root(tmp_path / "other"))
+    item = replace(only(some.scan()), root=Root(tmp_path / "other", "Other", read_only=True, kind=kind))
     with pytest.raises(UserFacingError) as caught:
-        some.remove(only(some.scan()))
+        some.remove(item)
     assert "only reads" in caught.value.why
     assert caught.value.remedy
     assert path.exists()

@@ -71,7 +71,7 @@ class Library:
 
     def watch(self, changed: Callable[[], None], seconds: float = 2.0) -> Callable[[], None]:
         """Call `changed`, on a thread of its own, when files came or went. Returns what ends the watching."""
-        watcher = LibraryWatcher(lambda: [root.path for root in self.roots()], changed, seconds)
+        watcher = LibraryWatcher(self.roots, changed, seconds)
         return watcher.close
 
     def scan(

@@ -57,7 +57,7 @@ class FoundModel:
 def find_models(root: Root, cancelled: Callable[[], bool] = lambda: False) -> list[FoundModel]:
     """The models in a root and below, without those that are still being written. Never raises OSError."""
     found: list[FoundModel] = []
-    for folder, names in folders_below(root.path, cancelled):
+    for folder, names in folders_of(root, cancelled):
         lower = {name.lower() for name in names}
         unfinished = {name[: -len(end)] for name in lower for end in UNFINISHED if name.endswith(end)}
         if may_be_mlx(names) and not any(name.endswith((WEIGHTS, ".json")) for name in unfinished):
@@ -115,7 +115,9 @@ def _look(folder: str, name: str) -> FoundFile | None:
         about = path.stat()
     except (OSError, ValueError):
         return None  # a link whose file is gone
-    return FoundFile(path, about.st_size, about.st_mtime_ns, (about.st_dev, about.st_ino))
+    # Some file systems number nothing: then every name is a file of its own.
+    identity = (about.st_dev, about.st_ino) if about.st_ino else (-1, hash(path))
+    return FoundFile(path, about.st_size, about.st_mtime_ns, identity)
 
 
 def _in_order_of_use(root: Root, found: list[FoundModel]) -> list[FoundModel]:
@@ -153,6 +155,20 @@ def repo_of(root: Root, path: Path) -> str | None:
     parts = path.relative_to(root.path).parts
     wanted = 2 if path.is_dir() else 3
     return "/".join(parts[:2]) if len(parts) >= wanted else None
+
+
+def folders_of(root: Root, cancelled: Callable[[], bool] = lambda: False) -> Iterator[tuple[str, list[str]]]:
+    """Every folder of a root that may hold models, with the names of its files."""
+    if root.kind is not RootKind.HUGGING_FACE:
+        yield from folders_below(root.path, cancelled)
+        return
+    # The cache may hold data sets with a million files beside them.
+    try:
+        repos = sorted(path.name for path in root.path.iterdir() if path.name.startswith("models--"))
+    except OSError:
+        return
+    for repo in repos:
+        yield from folders_below(root.path / repo / "snapshots", cancelled)
 
 
 def folders_below(top: Path, cancelled: Callable[[], bool] = lambda: False) -> Iterator[tuple[str, list[str]]]:

@@ -23,6 +23,8 @@ class LibraryItem:
     `name` is the file's or folder's, without suffix and part number, `title` what the header calls itself. `repo` is
     `owner/name` where the folders tell. `parameters` counts all parts; `active_parameters` is set where a token uses
     only some of them (mixture of experts). `mtp_layers` counts the layers that predict more than the next token.
+    Two items with the same `vocabulary_fingerprint` have the same vocabulary, to the last token and setting; where the
+    fingerprints differ the vocabularies may still fit, for example if one is only padded: ask pairing.compatibility.
     `modified` is in seconds since 1970. `problem` says in words why the files cannot be used as they are.
     """
 

@@ -10,9 +10,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from forespeak.models.library_files import folders_below
+from forespeak.models.library_files import folders_of
+from forespeak.models.roots import Root
 
 _MOST_DELAY = 10.0
 """Seconds after which a change is told although there is always another one, as while many files are copied."""
@@ -24,7 +24,7 @@ class LibraryWatcher:
     `roots` is asked each time, so that they may change. `changed` must not raise.
     """
 
-    def __init__(self, roots: Callable[[], Sequence[Path]], changed: Callable[[], None], seconds: float = 2.0) -> None:
+    def __init__(self, roots: Callable[[], Sequence[Root]], changed: Callable[[], None], seconds: float = 2.0) -> None:
         self._roots = roots
         self._changed = changed
         self._seconds = seconds
@@ -52,20 +52,19 @@ class LibraryWatcher:
 
     def _look(self) -> bool:
         """Whether anything is other than at the last look."""
-        roots = tuple(map(str, self._roots()))
+        roots = tuple(str(root.path) for root in self._roots())
         if roots == self._seen[0] and all(_time_of(folder) == then for folder, then in self._seen[1].items()):
             return False
         self._seen = self._listed()
         return True
 
     def _listed(self) -> tuple[tuple[str, ...], dict[str, int]]:
-        roots = tuple(map(str, self._roots()))
-        # The time is taken before a folder is read: what comes in between is noticed at the next look.
-        times = {root: _time_of(root) for root in roots}
+        roots = self._roots()
+        times = {str(root.path): _time_of(str(root.path)) for root in roots}
         for root in roots:
-            for folder, _ in folders_below(Path(root), self._closed.is_set):
+            for folder, _ in folders_of(root, self._closed.is_set):
                 times[folder] = _time_of(folder)
-        return roots, times
+        return tuple(str(root.path) for root in roots), times
 
 
 def _time_of(folder: str) -> int:

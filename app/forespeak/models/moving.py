@@ -16,10 +16,11 @@ from pathlib import Path
 
 from forespeak.errors import UserFacingError
 from forespeak.models.file_lock import FileLock
+from forespeak.models.removal import TRASH
 from forespeak.models.transfer import Progress, StoppedError, check_space, copy_file, explained, sync_folder
 
 JOURNAL = ".forespeak-moving.json"
-_LOCK, _COPYING = ".forespeak-moving.lock", ".moving"
+_LOCK, _COPYING, _LOCKS = ".forespeak-moving.lock", ".moving", ".lock"
 # Left behind: what a system puts into folders by itself, and locks.
 _LEFT = frozenset({JOURNAL, JOURNAL + ".new", _LOCK, ".DS_Store", "Thumbs.db", "desktop.ini"})
 
@@ -41,6 +42,11 @@ def move_models(own: Path, target: Path, progress: Progress, cancelled: Callable
     try:
         target.mkdir(parents=True, exist_ok=True)
         files = _files(own)
+        if any(_is_held(own / file) for file in files if file.suffix == _LOCKS and TRASH not in file.parts):
+            raise UserFacingError(
+                what, "Something is being downloaded or imported there right now.", "Wait until it is done, or stop it."
+            )
+        files = [file for file in files if os.path.lexists(own / file)]
         sizes = {file: (own / file).lstat().st_size for file in files}
         clash = next((file for file in files if os.path.lexists(target / file)), None)
         if clash is not None:
@@ -176,6 +182,12 @@ def _files(own: Path) -> list[Path]:
         links = [name for name in folders if Path(folder, name).is_symlink()]
         found += [Path(folder, name).relative_to(own) for name in (*names, *links) if name not in _LEFT]
     return sorted(found)
+
+
+def _is_held(path: Path) -> bool:
+    """Whether a running process has a lock. One that nobody has is removed."""
+    with FileLock(path) as lock:
+        return not lock.acquire()
 
 
 def _write_journal(own: Path, journal: _Journal) -> None:

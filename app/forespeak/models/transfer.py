@@ -110,6 +110,12 @@ def explained(what: str, path: Path, error: OSError) -> UserFacingError:
     """An error of the disk in words."""
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return UserFacingError(what, f"The disk of {path} is full.", "Make room on it, and try again.")
+    if error.errno == errno.EFBIG:
+        return UserFacingError(
+            what,
+            f"The disk of {path} takes no file so large: with the format FAT, 4 GB are the most.",
+            "Use another disk.",
+        )
     if getattr(error, "winerror", None) == 32 or error.errno in {errno.EBUSY, errno.ETXTBSY}:
         return UserFacingError(what, f"{path} is in use.", "Unload the model, close what else uses it, and try again.")
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
