@@ -68,7 +68,7 @@ def peak(target: Path, draft: Path | None, length: int, *, reproducible: bool) -
     return Peak(**ask("peak", str(target), str(draft or ""), str(length), str(int(reproducible))))
 
 
-def _reserve(path: str, length: int, batch: int, kind: str, flash: bool, windows: bool) -> dict[str, float]:  # noqa: FBT001
+def _reserve(path: str, length: int, batch: int, kind: str, flash: bool, windows: bool) -> dict[str, float]:
     import llama_cpp.llama_cpp as llama
 
     from forespeak.engines.llamacpp import bindings

@@ -129,6 +129,7 @@ def _check(
 ) -> ParityResult | None:
     """Load a pair and check it; None if it was cancelled before. Raises UserFacingError."""
     from forespeak.engines.pair_knowledge import ReproducibleEngine
+    from forespeak.models.memory import SuggestionKind
     from forespeak.pairing.load_plan import see_that_it_fits
     from forespeak.pairing.parity import context_needed
 
@@ -136,7 +137,9 @@ def _check(
     request = ParityRequest(sources, tokens, options.length, _QUICK_PROMPTS if options.quick else None)
     # The context of a chat is not needed here; the check makes its own.
     load = LoadRequest(target, draft, context_needed(request), reproducible=True, threads=options.threads)
-    see_that_it_fits(load, anyway=options.load_anyway, ask=terminal.asker())
+    # Context and precision are the check's own.
+    helps = {SuggestionKind.NO_DRAFT: "--draft none"}
+    see_that_it_fits(load, anyway=options.load_anyway, ask=terminal.asker(), options=helps)
     loaded = engine.load(load, line.show, cancelled)
     if loaded is None:
         return None

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from forespeak.engines.engine import DEFAULT_CONTEXT_LENGTH, LoadRequest
 from forespeak.errors import UserFacingError
 from forespeak.models.machine_memory import Gpu, Machine, now
-from forespeak.models.memory import Fit, MemoryPlan, MemorySettings, Quant, Suggestion, SuggestionKind, plan_of_files
+from forespeak.models.memory import Fit, MemoryPlan, MemorySettings, Quant, SuggestionKind, plan_of_files
 
 CPU_BATCH, GPU_BATCH = 128, 512
 """As in `engines.llamacpp.loading`."""
 OUTPUT_ROWS = 49
 """The longest draft and one more, as there."""
+
+OPTIONS = {
+    SuggestionKind.CONTEXT: "--context {context}",
+    SuggestionKind.CACHE_TYPE: "without --reproducible",
+    SuggestionKind.NO_DRAFT: "--draft none",
+}
+"""What the command line is told to follow an advice."""
 
 
 def machine_now() -> Machine:
@@ -46,11 +53,12 @@ def see_that_it_fits(
     *,
     anyway: bool,
     ask: Callable[[str], bool] | None,
+    options: Mapping[SuggestionKind, str] = OPTIONS,
     machine: Callable[[], Machine] = machine_now,
 ) -> None:
     """What the command line does before it loads: a pair that is too large is asked about, or refused.
 
-    `ask` None: nobody is there to answer. Raises UserFacingError with what is needed, what is free and what would fit.
+    `ask` None: nobody is there to answer. `options`: what this command can be told. Raises UserFacingError with what is needed, what is free and what would fit.
     """
     if anyway:
         return
@@ -61,18 +69,13 @@ def see_that_it_fits(
         return
     if plan.fit is not Fit.TOO_LARGE or (ask is not None and ask(f"{plan.sentence} Load it anyway?")):
         return
-    advice = [_option_words(suggestion) for suggestion in plan.suggestions]
+    advice = [
+        f"{each.words.removesuffix('.')} ({options[each.kind].format(context=each.settings.context_length)})."
+        for each in plan.suggestions
+        if each.kind in options
+    ]
     raise UserFacingError(
         "This does not fit into this machine's memory.",
         plan.sentence,
         " ".join([*advice, "--load-anyway loads it all the same; the system may become slow or end the program."]),
     )
-
-
-def _option_words(suggestion: Suggestion) -> str:
-    option = {
-        SuggestionKind.CONTEXT: f"--context {suggestion.settings.context_length}",
-        SuggestionKind.NO_DRAFT: "--draft none",
-        SuggestionKind.CACHE_TYPE: "without --reproducible",
-    }.get(suggestion.kind)
-    return suggestion.words if option is None else f"{suggestion.words.removesuffix('.')} ({option})."

@@ -1,0 +1,117 @@
+"""Requests weighed before they are loaded: our engine's settings, the gate, and one real pair at its peak."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from forespeak.engines.drafting import MAX_DRAFT_LENGTH
+from forespeak.engines.engine import LoadRequest
+from forespeak.errors import UserFacingError
+from forespeak.models.machine_memory import Gpu, Machine, now
+from forespeak.models.memory import Fit, SuggestionKind
+from forespeak.models.starter import starter_draft_path
+from forespeak.pairing import load_plan
+from forespeak.pairing.load_plan import memory_settings, plan_load, see_that_it_fits
+from memory_child import peak
+from models import architectures
+
+GB = 10**9
+SMALL, LARGE = Machine(8 * GB, GB), Machine(64 * GB, 48 * GB)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return architectures.llama().write(tmp_path_factory.mktemp("models") / "large.gguf")
+
+
+def test_settings_are_those_that_our_engine_loads_with() -> None:
+    from forespeak.engines.llamacpp import loading
+
+    assert (loading._CPU_BATCH, loading._GPU_BATCH) == (load_plan.CPU_BATCH, load_plan.GPU_BATCH)
+    assert load_plan.OUTPUT_ROWS == MAX_DRAFT_LENGTH + 1
+    plain = memory_settings(LoadRequest(Path("m")), LARGE)
+    assert (plain.cache_type, plain.flash_attention, plain.batch, plain.gpu_layers) == ("F16", False, 128, 0)
+    # llama.cpp keeps the whole context of sliding windows unless it is told otherwise, and we do not tell it.
+    assert not plain.windows
+    exact = memory_settings(LoadRequest(Path("m"), reproducible=True, context_length=512), LARGE)
+    assert (exact.cache_type, exact.context_length) == ("F32", 512)
+    card = Machine(64 * GB, 48 * GB, (Gpu("Card", 20 * GB, 24 * GB),))
+    on_card = memory_settings(LoadRequest(Path("m")), card)
+    assert (on_card.flash_attention, on_card.batch, on_card.gpu_layers) == (True, 512, -1)
+    assert memory_settings(LoadRequest(Path("m"), gpu_layers=0), card) == plain
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")
+def test_a_real_pair_takes_what_was_planned() -> None:
+    model = starter_draft_path()
+    if model is None:
+        pytest.skip("the starter pair is not installed")
+    planned = plan_load(LoadRequest(model, model, context_length=256), now())
+    assert planned.needed_bytes == pytest.approx(peak(model, model, 256, reproducible=False).peak, rel=0.1)
+
+
+def test_what_fits_goes_ahead_without_a_word(model: Path) -> None:
+    see_that_it_fits(LoadRequest(model), anyway=False, ask=lambda _: pytest.fail("asked"), machine=lambda: LARGE)
+
+
+def test_what_does_not_fit_is_refused_in_words(model: Path) -> None:
+    request = LoadRequest(model, model, context_length=8192, reproducible=True)
+    with pytest.raises(UserFacingError) as refusal:
+        see_that_it_fits(request, anyway=False, ask=None, machine=lambda: SMALL)
+    assert refusal.value.what == "This does not fit into this machine's memory."
+    assert refusal.value.why == plan_load(request, SMALL).sentence
+    assert refusal.value.remedy.startswith("--load-anyway")
+
+
+def test_a_refusal_names_the_options_that_help(model: Path) -> None:
+    request = LoadRequest(model, model, context_length=32768, reproducible=True)
+    needed = plan_load(request, LARGE).needed_bytes
+    with pytest.raises(UserFacingError) as refusal:
+        see_that_it_fits(request, anyway=False, ask=None, machine=lambda: Machine(64 * GB, int(0.8 * needed)))
+    remedy = refusal.value.remedy
+    assert "(--context 16384)." in remedy
+    assert "(without --reproducible)." in remedy
+    assert "(--draft none)." in remedy
+    with pytest.raises(UserFacingError) as refusal:
+        see_that_it_fits(
+            request,
+            anyway=False,
+            ask=None,
+            options={SuggestionKind.NO_DRAFT: "--draft none"},
+            machine=lambda: Machine(64 * GB, int(0.8 * needed)),
+        )
+    assert refusal.value.remedy.startswith("Leave out the draft model (--draft none). --load-anyway")
+
+
+def test_on_a_terminal_the_user_decides(model: Path) -> None:
+    asked: list[str] = []
+
+    def yes(question: str) -> bool:
+        asked.append(question)
+        return True
+
+    see_that_it_fits(LoadRequest(model), anyway=False, ask=yes, machine=lambda: SMALL)
+    assert asked == [f"{plan_load(LoadRequest(model), SMALL).sentence} Load it anyway?"]
+    with pytest.raises(UserFacingError):
+        see_that_it_fits(LoadRequest(model), anyway=False, ask=lambda _: False, machine=lambda: SMALL)
+
+
+def test_load_anyway_asks_nothing(model: Path) -> None:
+    see_that_it_fits(LoadRequest(model), anyway=True, ask=None, machine=lambda: pytest.fail("weighed"))
+
+
+def test_a_file_that_cannot_be_read_is_left_to_the_engine(tmp_path: Path) -> None:
+    (tmp_path / "text.gguf").write_text("not a model")
+    with pytest.raises(UserFacingError):
+        plan_load(LoadRequest(tmp_path / "text.gguf"), LARGE)
+    see_that_it_fits(LoadRequest(tmp_path / "text.gguf"), anyway=False, ask=None, machine=lambda: SMALL)
+
+
+def test_tight_is_loaded(model: Path) -> None:
+    needed = plan_load(LoadRequest(model), LARGE).needed_bytes
+    tight = Machine(64 * GB, needed)
+    assert plan_load(LoadRequest(model), tight).fit is Fit.TIGHT
+    see_that_it_fits(LoadRequest(model), anyway=False, ask=None, machine=lambda: tight)
