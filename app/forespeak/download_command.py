@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shutil
 import sys
@@ -20,6 +21,7 @@ from forespeak.models.sizes import size_words
 if TYPE_CHECKING:
     from forespeak.models.download_queue import Download, DownloadQueue
     from forespeak.models.file_hashes import FileHash, FileHashes
+    from forespeak.models.folders import Folders
     from forespeak.models.hub_client import HubClient
     from forespeak.models.hub_files import HubFileGroup
     from forespeak.models.hub_results import HubRepo
@@ -78,28 +80,32 @@ def _download(options: argparse.Namespace) -> int:
     from forespeak.models.hub import Hub, repo_in
 
     client = _client()
-    changed = threading.Event()
-    with terminal.Interrupt() as interrupt:
+    with terminal.Interrupt() as interrupt, contextlib.closing(client):
         repo = Hub(client).repo(repo_in(options.repo) or options.repo, options.revision, interrupt.asked)
         if repo is None:
             return INTERRUPTED
         groups = chosen(repo, options.what)
+        changed = threading.Event()
         # Its list ends with this process, so that a window's own list stays the window's.
-        queue = DownloadQueue(folders().models, lambda: client, lambda _: changed.set(), keep=False)
-        queue.set_limit(options.limit)
-        try:
+        queue = DownloadQueue(_places().models, lambda: client, lambda _: changed.set(), keep=False)
+        with contextlib.closing(queue):
+            queue.set_limit(options.limit)
             for group in groups:
                 queue.add(group, () if options.fetch else _already_here(group, queue, interrupt))
             _watch(queue, changed, interrupt)
-        finally:
-            queue.close()
-            client.close()
     downloads = queue.downloads()
     _tell_outcome(downloads, as_json=options.json)
     if interrupt.asked() and not all(each.state.is_over for each in downloads):
         terminal.say("Stopped. What is there stays, and the same command goes on with it.")
         return INTERRUPTED
     return MENDABLE if any(each.error is not None for each in downloads) else 0
+
+
+def _places() -> Folders:
+    """The folders, with the models where the user wants them."""
+    from forespeak.models.library_settings import with_chosen_models
+
+    return with_chosen_models(folders())
 
 
 def _client() -> HubClient:
@@ -154,10 +160,11 @@ def _already_here(group: HubFileGroup, queue: DownloadQueue, interrupt: terminal
     """Files of other programs' folders that are the group's, so that they need not come over the network."""
     from forespeak.models.file_hashes import identical
     from forespeak.models.library import Library
+    from forespeak.models.library_settings import LibrarySettingsFile
     from forespeak.models.roots import known_roots
 
-    places = folders()
-    library = Library(places.models, known_roots(), places.cache)
+    places = _places()
+    library = Library(places.models, known_roots(LibrarySettingsFile(places.config).read().added), places.cache)
     others = [item for item in library.scan(cancelled=interrupt.asked) if item.root.read_only]
     found = identical(group, others, queue.hashes, interrupt.asked)
     if found is None:
@@ -263,8 +270,8 @@ def time_words(seconds: float) -> str:
     """How long something still takes, no finer than such a guess is worth."""
     if seconds < 60:
         return f"{5 * round(seconds / 5) or 5} s left"
-    minutes = round(seconds / 60)
-    return f"{minutes} min left" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min left"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min left" if hours else f"{minutes} min left"
 
 
 # forespeak models verify
@@ -273,7 +280,7 @@ def time_words(seconds: float) -> str:
 def _verify(options: argparse.Namespace) -> int:
     from forespeak.models.file_hashes import FileHashes
 
-    hashes = FileHashes(folders().models)
+    hashes = FileHashes(_places().models)
     files = list(dict.fromkeys(_wanted(options.paths, hashes)))
     total = sum(path.stat().st_size for path, known in files if known is not None)
     found: list[tuple[Path, str, str]] = []
