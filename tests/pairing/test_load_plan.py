@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,9 +69,9 @@ def test_what_does_not_fit_is_refused_in_words(model: Path) -> None:
 
 def test_a_refusal_names_the_options_that_help(model: Path) -> None:
     request = LoadRequest(model, model, context_length=32768, reproducible=True)
-    needed = plan_load(request, LARGE).needed_bytes
+    machine = Machine(64 * GB, plan_load(replace(request, reproducible=False), LARGE).needed_bytes)
     with pytest.raises(UserFacingError) as refusal:
-        see_that_it_fits(request, anyway=False, ask=None, machine=lambda: Machine(64 * GB, int(0.8 * needed)))
+        see_that_it_fits(request, anyway=False, ask=None, machine=lambda: machine)
     remedy = refusal.value.remedy
     assert "(--context 16384)." in remedy
     assert "(without --reproducible)." in remedy
@@ -81,7 +82,7 @@ def test_a_refusal_names_the_options_that_help(model: Path) -> None:
             anyway=False,
             ask=None,
             options={SuggestionKind.NO_DRAFT: "--draft none"},
-            machine=lambda: Machine(64 * GB, int(0.8 * needed)),
+            machine=lambda: machine,
         )
     assert refusal.value.remedy.startswith("Leave out the draft model (--draft none). --load-anyway")
 

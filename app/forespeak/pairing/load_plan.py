@@ -58,7 +58,8 @@ def see_that_it_fits(
 ) -> None:
     """What the command line does before it loads: a pair that is too large is asked about, or refused.
 
-    `ask` None: nobody is there to answer. `options`: what this command can be told. Raises UserFacingError with what is needed, what is free and what would fit.
+    `ask` None: nobody is there to answer. `options`: what this command can be told. Raises UserFacingError with what
+    is needed, what is free and what would fit.
     """
     if anyway:
         return
