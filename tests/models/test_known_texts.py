@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -31,13 +32,27 @@ def test_a_list_met_before_is_read_the_same(tmp_path: Path) -> None:
 
 
 def test_another_list_of_the_same_length_is_not_taken_for_it(tmp_path: Path) -> None:
-    first = ModelFile(WORDS).write(tmp_path / "first.gguf")
-    second = ModelFile([*WORDS[:-1], "word X999"[:9]]).write(tmp_path / "second.gguf")
+    # Longer than the pieces in which files are read: the difference shows late.
+    words: list[str | bytes] = [f"word {number:05}" for number in range(40_000)]
+    first = ModelFile(words).write(tmp_path / "first.gguf")
+    second = ModelFile([*words[:-1], "word X9999"]).write(tmp_path / "second.gguf")
     known = KnownTexts()
     read_header(first, known)
     met = tokens(read_header(second, known))
     assert met.known_digest == tokens(read_header(second)).digest()
     assert met.known_digest != tokens(read_header(first)).digest()
+
+
+def test_a_file_that_has_taken_the_others_words_since(tmp_path: Path) -> None:
+    first = ModelFile(WORDS).write(tmp_path / "first.gguf")
+    known = KnownTexts()
+    read_header(first, known)
+    changed: list[str | bytes] = [*WORDS[:-1], "word X999"]
+    for path in (first, tmp_path / "second.gguf"):
+        ModelFile(changed).write(path)
+    os.utime(first, ns=(1, 1))
+    met = tokens(read_header(tmp_path / "second.gguf", known))
+    assert met.known_digest == tokens(read_header(tmp_path / "second.gguf")).digest()
 
 
 @pytest.mark.parametrize("change", ["gone", "rewritten"])

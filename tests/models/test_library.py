@@ -231,6 +231,16 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     assert some.scan() == ()
 
 
+def test_an_mlx_folder_whose_settings_changed_is_read_again(tmp_path: Path) -> None:
+    folder = write_mlx(tmp_path / "models" / "mlx")
+    some = library(tmp_path)
+    assert only(some.scan()).context_length == 32768
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace("32768", "16384"))
+    os.utime(config, ns=(1, config.stat().st_mtime_ns + 5))
+    assert only(some.scan()).context_length == 16384
+
+
 def test_the_fingerprint_is_the_same_however_it_is_read(tmp_path: Path) -> None:
     words = [f"w{number}" for number in range(3000)]
     for name in ("one", "two", "three"):
