@@ -9,27 +9,17 @@ from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from forespeak.errors import UserFacingError
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 TEXT, ARRAY = 8, 9
-NUMBERS: dict[int, np.dtype[np.generic]] = {
-    0: np.dtype("u1"),
-    1: np.dtype("i1"),
-    2: np.dtype("<u2"),
-    3: np.dtype("<i2"),
-    4: np.dtype("<u4"),
-    5: np.dtype("<i4"),
-    6: np.dtype("<f4"),
-    7: np.dtype("?"),
-    10: np.dtype("<u8"),
-    11: np.dtype("<i8"),
-    12: np.dtype("<f8"),
-}
-"""The kinds of values by their numbers in the file."""
+NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+"""The kinds of numbers by what stands in the file, as struct and numpy call them."""
 
 _U64 = struct.Struct("<Q")
 _PIECE = 1 << 20
@@ -134,6 +124,9 @@ class LazyArray:
         """The elements of an array of numbers, shape (count,). Raises GgufError, also if it holds something else."""
         if self.holds_text:
             raise damaged(self.path, f"Its entry “{self.key}” holds texts where numbers belong.")
+        # Imported late: the window must be up before numpy is.
+        import numpy as np
+
         return np.frombuffer(self.raw(), NUMBERS[self.element])
 
 

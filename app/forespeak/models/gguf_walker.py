@@ -12,8 +12,6 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-
 from forespeak.models.gguf_values import (
     ARRAY,
     NUMBERS,
@@ -212,7 +210,7 @@ class Walker:
         elif element in NUMBERS:
             if not lazy and self._may_spend(count * _ELEMENT_MEMORY):
                 return self._numbers(key, element, count)
-            self._skip(count * NUMBERS[element].itemsize)
+            self._skip(count * struct.calcsize(NUMBERS[element]))
         else:
             raise damaged(self._path, f"Its list “{key}” holds something unknown.")
         return LazyArray(self._path, key, element, count, start, self.at - start)
@@ -221,11 +219,11 @@ class Walker:
         kind = NUMBERS.get(element)
         if kind is None:
             raise damaged(self._path, f"Its entry “{key}” holds something unknown.")
-        length = count * kind.itemsize
+        length = count * struct.calcsize(kind)
         at = self._need(length)
-        values: list[Scalar] = np.frombuffer(self._data, kind, count, at).tolist()
         self.at += length
-        return tuple(values)
+        values: tuple[Scalar, ...] = struct.unpack_from(f"<{count}{kind[1]}", self._data, at)
+        return values
 
     def _eager_text(self) -> str | None:
         """A text; None if it is too long to be kept, and then it is skipped."""
@@ -368,6 +366,9 @@ def short_texts(data: bytes, start: int, count: int) -> tuple[int, int]:
     A text is its length in 8 bytes and its bytes. Where seven zeros follow a byte, a length under 256 may begin; where
     each such place is where the text before it ends, they all are lengths. Reading stops at the first one that is not.
     """
+    # Imported late: the window must be up before numpy is.
+    import numpy as np
+
     piece = np.frombuffer(data, np.uint8, min(_LOOK_AHEAD, len(data) - start), start)
     if len(piece) < 16:
         return 0, start
