@@ -32,7 +32,8 @@ __all__ = [
     "Root",
 ]
 
-_MOST_THREADS = 4
+# More would be faster on many cores, but each may keep the window's thread waiting for its turn.
+_MOST_THREADS = 2
 
 
 class Library:
