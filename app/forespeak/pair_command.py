@@ -217,7 +217,6 @@ def _offers(asked: _Asked, cancelled: Callable[[], bool]) -> list[Offer]:
 
 
 def _from_hub(target: Offer, line: terminal.ProgressLine, cancelled: Callable[[], bool]) -> HubOffers:
-    """Raises UserFacingError if the Hub cannot be reached."""
     from forespeak.models.good_pairs import good_pairs
     from forespeak.models.hub import Hub
     from forespeak.models.hub_client import HubClient

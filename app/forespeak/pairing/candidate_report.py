@@ -45,6 +45,7 @@ def _test_record(result: QuickResult) -> dict[str, Any]:
                 "speculative_tokens_per_second": each.speculative_rate,
                 "acceptance_rate": each.acceptance,
                 "same_words": each.same_words,
+                "pause": each.pause,
             }
             for each in result.prompts
         ],
@@ -89,7 +90,7 @@ def _test_lines(result: QuickResult) -> list[str]:
         words = "" if each.same_words else "; the words differ, which forespeak parity explains"
         lines.append(
             f"{each.prompt.name}: {each.plain_rate:.1f} tokens/s plain, {each.speculative_rate:.1f} with drafts, "
-            f"{each.speed_up:.2f}×{accepted}{words}"
+            f"{each.speed_up:.2f}×{accepted}{words}{'' if each.pause is None else f' ({each.pause})'}"
         )
     if not result.complete:
         why = "it was stopped" if result.stopped else "there was no time for more"

@@ -78,6 +78,7 @@ def judge(target: Member, draft: Member, cache: VerdictCache | None = None) -> V
     bare = [side for side, member in (("target", target), ("draft", draft)) if member.is_vocabulary_only]
     if bare:
         who = "Both files hold" if len(bare) == 2 else f"The {bare[0]}'s file holds"
+        who = "The file holds" if target.header is draft.header else who
         words = f"{who} a vocabulary but no weights."
         return _in_spite_of(verdict, Obstacle.VOCABULARY_ONLY, words, {"without_weights": bare})
     if target.format is ModelFormat.MLX:

@@ -42,10 +42,7 @@ def hub_offers(
     cancelled: Callable[[], bool] = lambda: False,
     tell: Callable[[str], None] = lambda _: None,
 ) -> HubOffers:
-    """Drafts that could be downloaded for a target. `cache` is where headers are kept; `tell` says what is looked at.
-
-    Raises UserFacingError only if the Hub cannot be reached at all.
-    """
+    """Drafts that could be downloaded for a target. Headers are kept in `cache`; `tell` hears what is looked at."""
     found = HubOffers()
     repos: dict[str, HubModel | None] = {}
     for offer in known_drafts(target, pairs):
@@ -54,7 +51,12 @@ def hub_offers(
     goods = {offer.good.repo: offer.good for offer in known_drafts(target, pairs) if offer.good is not None}
     if target.model_name.family:
         tell("Searching the Hub")
-        page = hub.search(SearchQuery(target.model_name.words), cancelled=cancelled)
+        try:
+            page = hub.search(SearchQuery(target.model_name.words), cancelled=cancelled)
+        except UserFacingError as error:
+            # Whatever is asked next would fail in the same way, and take as long.
+            found.problems.append(str(error))
+            return found
         for listed in worth_looking_at(target, page.models if page is not None else ()):
             repos.setdefault(listed.repo, listed)
     for name in list(repos)[:MOST_REPOS]:

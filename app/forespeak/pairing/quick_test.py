@@ -66,7 +66,8 @@ class QuickTest:
 class PromptResult:
     """One prompt, written both ways. Rates are decoded tokens per second; `acceptance` None: nothing was drafted.
 
-    `same_words`: the tokens of both ways are equal, as far as both were written.
+    `same_words`: the tokens of both ways are equal, as far as both were written. `pause`: in words, why nothing was
+    drafted at all, if nothing was.
     """
 
     prompt: QuickPrompt
@@ -76,6 +77,7 @@ class PromptResult:
     tested: int
     accepted: int
     same_words: bool
+    pause: str | None = None
 
     @property
     def speed_up(self) -> float:
@@ -337,14 +339,17 @@ class _Run:
 def _compared(prompt: QuickPrompt, plain: _Reply, speculative: _Reply) -> PromptResult:
     both = min(len(plain.ids), len(speculative.ids))
     stats = speculative.stats
+    tested = stats.accepted_draft_tokens_count + stats.rejected_draft_tokens_count
+    state = stats.speculation
     return PromptResult(
         prompt,
         both,
         plain.stats.tokens_per_second,
         stats.tokens_per_second,
-        stats.accepted_draft_tokens_count + stats.rejected_draft_tokens_count,
+        tested,
         stats.accepted_draft_tokens_count,
         plain.ids[:both] == speculative.ids[:both],
+        None if tested or state is None else state.reason,
     )
 
 
