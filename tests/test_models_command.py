@@ -136,8 +136,10 @@ def test_remove(models: Path, capsys: Captured) -> None:
     with pytest.raises(UserFacingError, match="was not removed"):
         run("remove", "One")
     assert path.exists()
+    size = path.stat().st_size
     assert run("remove", "One", "--yes", "--json") == 0
-    assert printed(capsys)["removed"]["name"] == "One"
+    found = printed(capsys)
+    assert (found["removed"]["name"], found["freed_bytes"]) == ("One", size)
     assert list(models.iterdir()) == []
     with pytest.raises(UserFacingError, match="no model called"):
         run("remove", "One", "--yes")

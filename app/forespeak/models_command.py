@@ -189,9 +189,10 @@ def _remove(options: argparse.Namespace) -> int:
     removal = library.remove(item)
     removal.finish()
     if options.json:
-        _print_json({"removed": record(item)})
+        _print_json({"removed": record(item), "freed_bytes": removal.freed_bytes})
     else:
-        sys.stdout.write(f"{item.name} is gone: {size_words(item.size_bytes)} are free again.\n")
+        freed = f"{size_words(removal.freed_bytes)} are free again" if removal.freed_bytes else "it was only a link"
+        sys.stdout.write(f"{item.name} is gone: {freed}.\n")
     return 0
 
 

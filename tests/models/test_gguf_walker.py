@@ -347,3 +347,17 @@ def test_damaged_headers_are_read_or_refused(tmp_path: Path) -> None:
         assert outcome.seconds < 5 * MOST_SECONDS, number  # this machine may be busy
         refused += outcome.refused
     assert refused > count / 4
+
+
+def test_more_texts_than_any_model_has_are_not_counted_out() -> None:
+    data = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("k") + struct.pack("<IIQ", 9, 8, 3 << 20)
+    fetched = 0
+
+    def zeros(offset: int, length: int) -> bytes:
+        nonlocal fetched
+        fetched += length
+        return (data[offset : offset + length]).ljust(length, b"\0")
+
+    with pytest.raises(GgufError) as caught:
+        parse_header(PATH, 1 << 30, zeros)
+    assert (caught.value.problem, fetched) == (Problem.DAMAGED, FIRST_PIECE)

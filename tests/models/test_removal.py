@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -75,6 +76,18 @@ def test_it_lies_beside_on_the_same_disk_and_is_hidden(some: Library) -> None:
     path = write_model(some.own / "owner" / "repo" / "model.gguf")
     some.remove(only(some.scan()))
     assert list((path.parent / TRASH).rglob("model.gguf"))
+
+
+@KINDS
+def test_what_it_gives_back(some: Library, tmp_path: Path, kind: str) -> None:
+    make(some, kind)
+    item = only(some.scan())
+    whole = sum(path.stat().st_size for path in some.own.rglob("*") if path.is_file())
+    removal = some.remove(item)
+    assert removal.freed_bytes == whole
+    removal.undo()
+    os.link(item.files[0], tmp_path / "another name")
+    assert some.remove(item).freed_bytes == whole - (tmp_path / "another name").stat().st_size
 
 
 def test_another_file_in_its_place(some: Library) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,6 +46,8 @@ class Removal:
         self._names = names
         self._lock: FileLock | None = lock
         self.item = item
+        self.freed_bytes = sum(_freed(place / name) for name in names)
+        """What `finish` gives back to the disk: nothing of a link, or of a file that has other names too."""
 
     @property
     def open(self) -> bool:
@@ -116,6 +119,17 @@ def remove(own: Callable[[], Path], item: LibraryItem) -> Removal:
         raise explained(what, home, error) from error
     sync_folder(home)
     return Removal(own, item, place, names, lock)
+
+
+def _freed(path: Path) -> int:
+    """What a file or a folder takes that nothing else needs."""
+    try:
+        about = path.lstat()
+        if stat.S_ISDIR(about.st_mode):
+            return sum(map(_freed, path.iterdir()))
+    except OSError:
+        return 0
+    return about.st_size if stat.S_ISREG(about.st_mode) and about.st_nlink <= 1 else 0
 
 
 def clear_leftovers(own: Path) -> None:
