@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +12,7 @@ import pytest
 
 from forespeak.models import importing, transfer
 from forespeak.models.library import ImportResult, ImportWay, Library
-from forespeak.models.roots import Root, RootKind
+from forespeak.models.roots import Root, RootKind, added_root
 from models.library_folders import library, only, write_mlx, write_model, write_set
 
 WAYS = list(ImportWay)
@@ -235,3 +238,29 @@ def test_a_copy_that_is_not_like_its_source(some: Library, tmp_path: Path, monke
     monkeypatch.setattr(importing, "copy_file", shortened)
     assert "has not arrived" in refused(some.import_models([source]))
     assert some.scan() == ()
+
+
+def test_killed_in_the_middle(some: Library, tmp_path: Path) -> None:
+    """Nothing half copied is listed, the source is whole, and the next start tidies up."""
+    source = write_model(tmp_path / "from" / "one.gguf")
+    program = f"""
+        import os
+        from pathlib import Path
+        from forespeak.models import importing
+        from forespeak.models.library import ImportWay, Library
+        def half(source, target, copied, cancelled):
+            target.write_bytes(source.read_bytes()[:100])
+            os._exit(9)
+        importing.copy_file, importing._linked = half, lambda *_: False
+        Library(Path({str(some.own)!r}), (), Path({str(tmp_path / "cache")!r})).import_models(
+            [Path({str(source)!r})], ImportWay.MOVE
+        )
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False, capture_output=True, text=True)
+    assert done.returncode == 9, done.stderr
+    assert hidden(some)
+    assert some.scan() == ()
+    assert only(library(tmp_path / "elsewhere", added_root(source.parent)).scan()).usable
+    some.recover()
+    assert list(some.own.iterdir()) == []
+    assert some.import_models([source]).paths
