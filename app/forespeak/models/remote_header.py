@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_KEPT = 200
 """Headers that stay in the cache: a header with its vocabulary has 2 to 16 MB."""
+_REST = 32 << 20
 _ABOUT = "about.json"
 # Names that Windows keeps for devices, and an empty one.
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|)(?:\.|$)", re.IGNORECASE)
@@ -63,7 +64,8 @@ def read_remote_header(
         return header
     remote = _RemoteFile(client, repo, revision, file, cancelled)
     try:
-        header = parse_header(kept, remote.size, remote.fetch)
+        # In small steps, so that hardly more is read than is needed.
+        header = parse_header(kept, remote.size, remote.fetch, FIRST_PIECE)
     except Cancelled:
         return None
     finally:
@@ -74,7 +76,11 @@ def read_remote_header(
 
 
 class _RemoteFile:
-    """The beginning of a file, which grows as it is asked for: by 1 MiB, 2 MiB, 4 MiB, and so on."""
+    """The beginning of a file, which grows as it is asked for.
+
+    First 1 MiB is fetched, which is enough for many headers, then 2 MiB. Who needs more has a large vocabulary: then
+    the rest is asked for at once, read as far as it is needed, and hung up on, so that there is no fourth piece.
+    """
 
     def __init__(
         self, client: HubClient, repo: str, revision: str, file: HubFile, cancelled: Callable[[], bool]
@@ -84,15 +90,17 @@ class _RemoteFile:
         self._repo, self._revision = repo, revision
         self._cancelled = cancelled
         self._asked: Asked = client.asked(repo, file.path)
-        self._piece = FIRST_PIECE
+        self._pieces = iter((FIRST_PIECE, 2 * FIRST_PIECE))
         self._located: Location | None = None
-        self._whole: Iterator[bytes] | None = None
+        self._answer: Iterator[bytes] | None = None
+        self._knows_ranges = True
         self._open = ExitStack()
         self.size = file.size_bytes
         self.data = bytearray()
 
     def close(self) -> None:
-        """Hang up, if a server without Range is still sending."""
+        """Hang up, if the server is still sending."""
+        self._answer = None
         self._open.close()
 
     def fetch(self, offset: int, length: int) -> bytes:
@@ -104,33 +112,42 @@ class _RemoteFile:
             try:
                 self._more(end)
             except HubError as error:
-                # What came before the connection broke is good; only a server without Range would start again.
-                if error.problem is not HubProblem.CONNECTION_LOST or self._whole or len(self.data) == before:
+                # What came before the connection broke is good, if we can ask for what comes behind it.
+                broken = error.problem is HubProblem.CONNECTION_LOST and self._knows_ranges
+                if not broken or len(self.data) == before:
                     raise
+                self.close()
             if len(self.data) == before:
                 raise self._short()
         return bytes(self.data[offset:end])
 
     def _more(self, end: int) -> None:
-        """Fetch at least one byte more, up to `end` or a little beyond."""
-        if self._whole is not None:
-            self._take(self._whole, end)
-            return
+        """Fetch at least one byte more, at best up to `end`."""
+        if self._answer is None:
+            self._ask(end)
+        if self._answer is not None:
+            before = len(self.data)
+            self._take(self._answer, end)
+            if len(self.data) == before:
+                self.close()
+
+    def _ask(self, end: int) -> None:
+        """Ask for the next piece; a short one is then here, from a long one `_answer` reads."""
         start = len(self.data)
-        stop = min(self.size, max(end, start + self._piece))
-        self._piece *= 2
+        piece = next(self._pieces, None)
+        stop = min(self.size, max(end, start + (piece or _REST)))
         for fresh in (False, True):
             if self._located is None or fresh:
                 self._located = self._client.locate(self._repo, self._revision, self._file.path)
             try:
-                self._range(self._located.url, start, stop, end)
+                self._range(self._located.url, start, stop, at_once=piece is not None)
                 return
             except _RefusedError as error:
                 # A signed address expires; a fresh one may do.
                 if fresh:
                     raise self._refused() from error
 
-    def _range(self, url: str, start: int, stop: int, end: int) -> None:
+    def _range(self, url: str, start: int, stop: int, *, at_once: bool) -> None:
         headers = {"Range": f"bytes={start}-{stop - 1}", "Accept-Encoding": "identity"}
         with ExitStack() as answer:
             try:
@@ -143,14 +160,16 @@ class _RemoteFile:
                 raise nonsense(self._asked, "It sends the file packed, although it was asked not to.")
             if response.status_code == 206:
                 self._check_range(response, start)
-                # To the end of the answer, after which the connection serves the next request.
-                self._take(response.iter_bytes(), stop, hang_up=False)
-                return
-            # A server that knows no ranges sends everything from the start: read on as needed, then hang up.
-            self.data.clear()
+                if at_once:
+                    # To the end of the answer, after which the connection serves the next request.
+                    self._take(response.iter_bytes(), stop + 1)
+                    return
+            else:
+                # A server that knows no ranges sends everything from the start.
+                self.data.clear()
+                self._knows_ranges = False
             self._open = answer.pop_all()
-            self._whole = response.iter_bytes()
-            self._take(self._whole, end)
+            self._answer = response.iter_bytes()
 
     def _check_range(self, response: httpx2.Response, start: int) -> None:
         match = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
@@ -159,14 +178,14 @@ class _RemoteFile:
         if match[3] not in {"*", str(self.size)}:
             raise self._short()
 
-    def _take(self, pieces: Iterator[bytes], end: int, *, hang_up: bool = True) -> None:
-        """Read on until the data reach to `end`; a file sent as a whole may then reach a little beyond."""
+    def _take(self, pieces: Iterator[bytes], end: int) -> None:
+        """Read on until the data reach to `end`, or a little beyond."""
         with self._client.library(self._asked):
             for piece in pieces:
                 if self._cancelled():
                     raise Cancelled
                 self.data += piece
-                if len(self.data) > end if not hang_up else len(self.data) >= end:
+                if len(self.data) >= end:
                     return
 
     def _short(self) -> HubError:
