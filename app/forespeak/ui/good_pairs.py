@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from forespeak.models.formats import ModelFormat
 from forespeak.models.good_pairs import GoodModel, GoodPair, best_first
-from forespeak.models.library import LibraryItem
 from forespeak.models.memory import Fit
 from forespeak.models.sizes import size_words
 from forespeak.ui.badge import Badge
@@ -46,6 +45,7 @@ class PairRow(QFrame):
         self.badge.setToolTip(words.why)
         memory = self.tr("For {count} GB").format(count=pair.memory)
         self.size_words = caption(f"{memory} · {size_words(pair.size_bytes)}")
+        self.size_words.setWordWrap(False)
         self.button = QPushButton()
         self.button.setMinimumWidth(BUTTON_WIDTH)
         self.button.clicked.connect(self.pressed)
@@ -136,7 +136,7 @@ class PairRow(QFrame):
             grid.addWidget(self.publishers, 3, 0, 1, 2)
             grid.addWidget(self.badge, 4, 0, top)
             grid.addWidget(self.size_words, 5, 0, top)
-            grid.addWidget(self.button, 4, 1, 2, 1, Qt.AlignmentFlag.AlignVCenter)
+            grid.addWidget(self.button, 4, 1, 2, 1, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight)
             grid.addWidget(self.bar, 6, 0, 1, 2)
             grid.addWidget(self.note, 7, 0, 1, 2)
             grid.setColumnStretch(0, 1)
@@ -159,6 +159,7 @@ class GoodPairs(QWidget):
     ) -> None:
         super().__init__(parent)
         self._fetcher = fetcher
+        self._theme: Theme | None = None
         self.rows: dict[str, PairRow] = {}
         title = QLabel(self.tr("Good pairs to begin with"))
         title.setProperty("heading", True)
@@ -172,16 +173,11 @@ class GoodPairs(QWidget):
         self.mlx_note = caption(self.tr("Models in the MLX format can be downloaded, but not run yet."))
         card = QFrame()
         card.setProperty("card", True)
-        rows = QVBoxLayout(card)
-        rows.setContentsMargins(1, 1, 1, 1)
-        rows.setSpacing(0)
-        for number, (pair, fit) in enumerate(best_first(pairs, fit_of, mlx=mlx)):
-            row = PairRow(pair, fit)
-            row.setProperty("first", number == 0)
-            row.pressed.connect(self._pressed)
-            rows.addWidget(row)
-            self.rows[pair.id] = row
-        self.mlx_note.setVisible(any(row.pair.format is ModelFormat.MLX for row in self.rows.values()))
+        self._column = QVBoxLayout(card)
+        self._column.setContentsMargins(1, 1, 1, 1)
+        self._column.setSpacing(0)
+        self._waiting = list(best_first(pairs, fit_of, mlx=mlx))
+        self.mlx_note.setVisible(any(pair.format is ModelFormat.MLX for pair, _ in self._waiting))
         inside = QWidget()
         column = QVBoxLayout(inside)
         column.setContentsMargins(0, 0, 8, 0)
@@ -202,18 +198,43 @@ class GoodPairs(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(area)
-        if self.rows:
-            self.setFocusProxy(next(iter(self.rows.values())).button)
         fetcher.changed.connect(self._show)
-        self.set_items(())
+        # One row at a time: all of them at once would keep the window waiting.
+        self._next = QTimer(self)
+        self._next.setInterval(0)
+        self._next.timeout.connect(self._add_row)
+        self._next.start()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows are there."""
+        return not self._waiting
+
+    @Slot()
+    def _add_row(self) -> None:
+        if not self._waiting:
+            self._next.stop()
+            return
+        pair, fit = self._waiting.pop(0)
+        row = PairRow(pair, fit)
+        row.setProperty("first", not self.rows)
+        row.pressed.connect(self._pressed)
+        if self._theme is not None:
+            row.set_theme(self._theme)
+        row.show_progress(self._fetcher.progress_of(pair))
+        if not self.rows:
+            self.setFocusProxy(row.button)
+        self.rows[pair.id] = row
+        self._column.addWidget(row)
 
     def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
         for row in self.rows.values():
             row.set_theme(theme)
 
-    def set_items(self, items: Sequence[LibraryItem]) -> None:
-        """What is in the library now."""
-        self._fetcher.set_items(items)
+    @Slot()
+    def refresh(self) -> None:
+        """The library is another one."""
         for name in self.rows:
             self._show(name)
 

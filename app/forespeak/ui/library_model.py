@@ -85,6 +85,16 @@ class LibraryModel(QAbstractTableModel):
         self._fits: Mapping[Path, FitWords] = {}
         self._uses: Mapping[Path, str] = {}
         self._filter = LibraryFilter()
+        self._titles = {
+            Column.NAME: self.tr("Name"),
+            Column.ARCHITECTURE: self.tr("Architecture"),
+            Column.PARAMETERS: self.tr("Parameters"),
+            Column.QUANT: self.tr("Quant"),
+            Column.CONTEXT: self.tr("Context"),
+            Column.SIZE: self.tr("Size"),
+            Column.WHERE: self.tr("Where"),
+            Column.FIT: self.tr("Memory"),
+        }
         self._column, self._order = Column.NAME, Qt.SortOrder.AscendingOrder
 
     # -- what it is told
@@ -141,7 +151,7 @@ class LibraryModel(QAbstractTableModel):
             return None
         column = Column(section)
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._title(column)
+            return self._titles[column]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
         return None
@@ -165,7 +175,7 @@ class LibraryModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return self._tip(item, column)
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{self._title(column)}: {self._words(item, column)}" if column else self._told(item)
+            return f"{self._titles[column]}: {self._words(item, column)}" if column else self._told(item)
         return None
 
     # -- inside
@@ -249,18 +259,6 @@ class LibraryModel(QAbstractTableModel):
         if column is Column.NAME:
             return "\n".join(part for part in (item.name, item.unusable_because, str(item.path)) if part)
         return str(item.root.path) if column is Column.WHERE else ""
-
-    def _title(self, column: Column) -> str:
-        return {
-            Column.NAME: self.tr("Name"),
-            Column.ARCHITECTURE: self.tr("Architecture"),
-            Column.PARAMETERS: self.tr("Parameters"),
-            Column.QUANT: self.tr("Quant"),
-            Column.CONTEXT: self.tr("Context"),
-            Column.SIZE: self.tr("Size"),
-            Column.WHERE: self.tr("Where"),
-            Column.FIT: self.tr("Memory"),
-        }[column]
 
 
 def _alignment(column: Column) -> Qt.AlignmentFlag:

@@ -30,15 +30,16 @@ from forespeak.ui.library_model import (
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, TEXT_PIXELS, Theme, ui_font
 
 ROW_HEIGHT = 54
-NARROWEST_NAME = 270
+NARROWEST_NAME = 240
+PADDING = 10
 WIDTHS = {
-    Column.ARCHITECTURE: 104,
-    Column.PARAMETERS: 106,
-    Column.QUANT: 84,
-    Column.CONTEXT: 76,
-    Column.SIZE: 76,
-    Column.WHERE: 118,
-    Column.FIT: 94,
+    Column.ARCHITECTURE: 112,
+    Column.PARAMETERS: 108,
+    Column.QUANT: 88,
+    Column.CONTEXT: 84,
+    Column.SIZE: 86,
+    Column.WHERE: 120,
+    Column.FIT: 100,
 }
 LEAST_NEEDED = (
     Column.ARCHITECTURE,
@@ -82,7 +83,7 @@ class LibraryDelegate(QStyledItemDelegate):
             width = 4 if self._view.hasFocus() else 2
             painter.fillRect(QRect(area.left(), area.top(), width, area.height()), QColor(theme.accent))
         column = Column(index.column())
-        room = area.adjusted(12, 0, -12, 0)
+        room = area.adjusted(PADDING, 0, -PADDING, 0)
         fit = index.data(BadgeRole)
         if column is Column.NAME:
             self._paint_name(painter, room, index)

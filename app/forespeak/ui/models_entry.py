@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from forespeak.ui.session import Session
 
 MODELS_PAGE = "models"
-RESUME_MS = 2000
+PREPARE_MS = 1500
 """After the start, when nothing else is going on."""
 
 
@@ -30,11 +30,11 @@ class ModelsEntry(QObject):
         self._view: ModelsView | None = None
         window.add_page(Page(MODELS_PAGE, self.tr("Models"), "models", self._make_page))
         session.closers.append(self.close)
-        self._resume = QTimer(self)
-        self._resume.setSingleShot(True)
-        self._resume.setInterval(RESUME_MS)
-        self._resume.timeout.connect(self._look_for_downloads)
-        self._resume.start()
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(PREPARE_MS)
+        self._later.timeout.connect(self._prepare)
+        self._later.start()
 
     def view(self) -> ModelsView:
         """Made now if it was not needed before."""
@@ -45,7 +45,7 @@ class ModelsEntry(QObject):
         return self._view
 
     def close(self) -> None:
-        self._resume.stop()
+        self._later.stop()
         if self._view is not None:
             self._view.close()
 
@@ -53,17 +53,19 @@ class ModelsEntry(QObject):
         return self.view().make_page()
 
     @Slot()
-    def _look_for_downloads(self) -> None:
+    def _prepare(self) -> None:
         folder = self._where.models
-        self._session.file_worker.run(lambda: _has_downloads(folder), self._found)
+        self._session.file_worker.run(lambda: _prepared(folder), self._found)
 
     def _found(self, has_downloads: bool) -> None:
         if has_downloads:
             self.view().resume_downloads()
 
 
-def _has_downloads(models_folder: Path) -> bool:
-    """Whether a queue has left something to go on with. (The queue itself takes long to import.)"""
+def _prepared(models_folder: Path) -> bool:
+    """Import what the page needs, so that it opens at once. Whether a queue has left something to go on with."""
+    import forespeak.ui.models_view  # noqa: F401
+
     try:
         return any((models_folder / ".downloads").glob("*.json"))
     except OSError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 
@@ -15,7 +17,7 @@ WIDE_FROM = 720
 
 
 class ModelsPage(PageWidget):
-    """Three tabs. `my_models` is the first; the others are added in the order in which they are to stand."""
+    """`my_models` is the first tab; the others are added in the order in which they are to stand."""
 
     def __init__(self, my_models: MyModels, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,30 +36,53 @@ class ModelsPage(PageWidget):
         self._layout.setSpacing(8)
         self._layout.addWidget(title)
         self._layout.addWidget(self.tabs, 1)
-        # A page gives up file drags where the tab on show takes none.
-        self.add_tab(my_models, self.tr("My models"))
+        self._makers: dict[int, Callable[[], QWidget]] = {}
+        self._made: dict[int, QWidget] = {self.tabs.addTab(my_models, self.tr("My models")): my_models}
+        self.tabs.currentChanged.connect(self._tab_chosen)
 
-    def add_tab(self, widget: QWidget, title: str) -> int:
-        """Returns its number. A `set_theme` of the widget is called now and with each change."""
-        number = self.tabs.addTab(widget, title)
-        if self._theme is not None:
-            _tell_theme(widget, self._theme)
+    def add_tab(self, title: str, make: Callable[[], QWidget]) -> int:
+        """Returns its number. The widget is made when it is first shown; then its `set_theme` follows the window's."""
+        holder = QWidget()
+        layout = QVBoxLayout(holder)
+        layout.setContentsMargins(0, 0, 0, 0)
+        number = self.tabs.addTab(holder, title)
+        self._makers[number] = make
         return number
 
-    def show_tab(self, widget: QWidget) -> None:
-        self.tabs.setCurrentWidget(widget)
+    def tab(self, number: int) -> QWidget:
+        """Made now if it was not shown before."""
+        make = self._makers.pop(number, None)
+        if make is not None:
+            widget = self._made[number] = make()
+            if self._theme is not None:
+                _tell_theme(widget, self._theme)
+            holder = self.tabs.widget(number)
+            assert holder is not None
+            layout = holder.layout()
+            assert layout is not None
+            layout.addWidget(widget)
+            holder.setFocusProxy(widget)
+        return self._made[number]
 
-    def set_tab_title(self, widget: QWidget, title: str) -> None:
+    def show_tab(self, number: int) -> None:
+        self.tabs.setCurrentIndex(number)
+
+    def set_tab_title(self, number: int, title: str) -> None:
         """With a count of what is going on in it, perhaps."""
-        self.tabs.setTabText(self.tabs.indexOf(widget), title)
+        self.tabs.setTabText(number, title)
+
+    @Slot(int)
+    def _tab_chosen(self, number: int) -> None:
+        self.tab(number)
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
-        for number in range(self.tabs.count()):
-            _tell_theme(self.tabs.widget(number), theme)
+        for widget in self._made.values():
+            _tell_theme(widget, theme)
 
     def take_focus(self) -> None:
-        self._call("take_focus") or self.tabs.currentWidget().setFocus(Qt.FocusReason.ShortcutFocusReason)
+        if not self._call("take_focus"):
+            self.tab(self.tabs.currentIndex()).setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def focus_search(self) -> None:
         self._call("focus_search")
@@ -76,14 +101,14 @@ class ModelsPage(PageWidget):
 
     def _call(self, name: str) -> bool:
         """Other tabs are widgets of their own, which need not know of this page."""
-        method = getattr(self.tabs.currentWidget(), name, None)
+        method = getattr(self.tab(self.tabs.currentIndex()), name, None)
         if method is None:
             return False
         method()
         return True
 
 
-def _tell_theme(widget: QWidget | None, theme: Theme) -> None:
+def _tell_theme(widget: QWidget, theme: Theme) -> None:
     set_theme = getattr(widget, "set_theme", None)
     if set_theme is not None:
         set_theme(theme)

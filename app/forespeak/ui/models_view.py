@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QWidget
 
 from forespeak.errors import UserFacingError
 from forespeak.models.file_hashes import FileHashes
@@ -57,11 +58,12 @@ class ModelsView(QObject):
         self.controller = LibraryController(self.library, self._fit_of, self._suits, checker, self)
         self.fetcher = PairFetcher(self._ask_repo, self.hub.downloads, self)
         self._page: ModelsPage | None = None
+        self._discover = self._downloads = 0
         self._downloading = False
-        controller, session_problems = self.controller, session.problems
-        controller.problemFound.connect(session_problems.show_dialog)
-        controller.folderMoved.connect(self._folder_moved)
-        controller.removalsChanged.connect(session.window.undoChanged)
+        self.controller.changed.connect(self._library_changed)
+        self.controller.problemFound.connect(session.problems.show_dialog)
+        self.controller.folderMoved.connect(self._folder_moved)
+        self.controller.removalsChanged.connect(session.window.undoChanged)
         self.hub.downloads.changed.connect(self.fetcher.downloads_changed)
 
     def models_folder(self) -> Path:
@@ -79,18 +81,10 @@ class ModelsView(QObject):
 
     def make_page(self) -> ModelsPage:
         """The page with its three tabs; begins to read the library."""
-        mlx = sys.platform == "darwin" and platform.machine() == "arm64"
-        pairs = GoodPairs(good_pairs(), self.fetcher, lambda size: fit_of(size, self.hub.machine()), mlx)
-        mine = MyModels(self.controller, pairs, self._session.file_worker, lambda: self._settings.added)
-        page = ModelsPage(mine)
-        tabs = self.hub.make_tabs()
-        discover, downloads = self.hub.discover, self.hub.tab
-        assert discover is not None
-        assert downloads is not None
-        page.add_tab(discover, self.tr("Discover"))
-        page.add_tab(downloads, self.tr("Downloads"))
-        self._page = page
-
+        mine = MyModels(self.controller, self._make_pairs, self._session.file_worker, lambda: self._settings.added)
+        self._page = page = ModelsPage(mine)
+        self._discover = page.add_tab(self.tr("Discover"), self._make_discover)
+        self._downloads = page.add_tab(self.tr("Downloads"), self._make_downloads)
         mine.targetRequested.connect(self._session.pair.pick_target)
         # As if it were picked in the bar at the top, which knows what else a draft needs.
         mine.draftRequested.connect(self._session.window.top.draft.picked)
@@ -98,23 +92,56 @@ class ModelsView(QObject):
         mine.importWayChanged.connect(self._way_changed)
         mine.addedFoldersChanged.connect(self._added_changed)
         mine.moveRequested.connect(self._move)
-        pairs.pairRequested.connect(self._use_pair)
-        pairs.downloadsRequested.connect(lambda: page.show_tab(downloads))
-        downloads.discoverRequested.connect(lambda: page.show_tab(discover))
-        for part in (discover.settingsRequested, downloads.tokenRequested):
-            part.connect(self._session.open_settings)
-        tabs.useRequested.connect(self._use)
-        tabs.showRequested.connect(self._show)
-        tabs.libraryChanged.connect(self.controller.rescan)
-        tabs.downloadsRequested.connect(lambda: page.show_tab(downloads))
-        tabs.problemFound.connect(self._session.problems.show_dialog)
-        self.controller.changed.connect(tabs.library_changed)
+        self.hub.downloads.finished.connect(self.controller.rescan)
         self.hub.downloads.runningChanged.connect(self._count_downloads)
         self._session.preferencesChanged.connect(self._show_preferences)
         self._show_preferences(self._session.preferences)
         self.controller.start()
         self.resume_downloads()
         return page
+
+    def _make_pairs(self) -> GoodPairs:
+        mlx = sys.platform == "darwin" and platform.machine() == "arm64"
+        pairs = GoodPairs(good_pairs(), self.fetcher, lambda size: fit_of(size, self.hub.machine()), mlx)
+        pairs.pairRequested.connect(self._use_pair)
+        pairs.downloadsRequested.connect(self._show_downloads)
+        return pairs
+
+    def _make_discover(self) -> QWidget:
+        self._join_tabs()
+        assert self.hub.discover is not None
+        return self.hub.discover
+
+    def _make_downloads(self) -> QWidget:
+        self._join_tabs()
+        assert self.hub.tab is not None
+        return self.hub.tab
+
+    def _join_tabs(self) -> None:
+        if self.hub.view is not None:
+            return
+        view = self.hub.make_tabs()
+        discover, downloads = self.hub.discover, self.hub.tab
+        assert discover is not None
+        assert downloads is not None
+        downloads.discoverRequested.connect(self._show_discover)
+        for signal in (discover.settingsRequested, downloads.tokenRequested):
+            signal.connect(self._session.open_settings)
+        view.useRequested.connect(self._use)
+        view.showRequested.connect(self._show)
+        view.downloadsRequested.connect(self._show_downloads)
+        view.problemFound.connect(self._session.problems.show_dialog)
+        self.controller.changed.connect(view.library_changed)
+
+    @Slot()
+    def _show_discover(self) -> None:
+        if self._page is not None:
+            self._page.show_tab(self._discover)
+
+    @Slot()
+    def _show_downloads(self) -> None:
+        if self._page is not None:
+            self._page.show_tab(self._downloads)
 
     @property
     def page(self) -> ModelsPage | None:
@@ -160,7 +187,7 @@ class ModelsView(QObject):
     @Slot(object)
     def _show(self, path: Path) -> None:
         if self._page is not None:
-            self._page.show_tab(self._page.my_models)
+            self._page.show_tab(0)
             self._page.my_models.show_model(path)
 
     @Slot(object)
@@ -225,6 +252,11 @@ class ModelsView(QObject):
 
     # -- what is shown
 
+    @Slot()
+    def _library_changed(self) -> None:
+        # Before the page shows it: signals are answered in the order in which they were joined.
+        self.fetcher.set_items(self.items())
+
     @Slot(object)
     def _show_preferences(self, preferences: Preferences) -> None:
         if self._page is not None:
@@ -234,6 +266,6 @@ class ModelsView(QObject):
 
     @Slot(int)
     def _count_downloads(self, running: int) -> None:
-        if self._page is not None and self.hub.tab is not None:
+        if self._page is not None:
             words = self.tr("Downloads ({count})").format(count=running) if running else self.tr("Downloads")
-            self._page.set_tab_title(self.hub.tab, words)
+            self._page.set_tab_title(self._downloads, words)

@@ -43,12 +43,12 @@ BESIDE_FROM = 900
 """The width from which the details stand beside the table; below that, under it."""
 DETAILS_WIDTH = 312
 DETAILS_HEIGHT = 260
-FILTERS_FROM = 620
+FILTERS_FROM = 780
 """The width from which all of the filters are shown in one row."""
 
 
 class MyModels(QWidget):
-    """`good_pairs` stands in for the table while there is nothing but the starter, and can be asked for later."""
+    """Good pairs stand in for the table while there is nothing but the starter, and can be asked for later."""
 
     targetRequested = Signal(object)
     draftRequested = Signal(object)
@@ -64,7 +64,7 @@ class MyModels(QWidget):
     def __init__(
         self,
         controller: LibraryController,
-        good_pairs: GoodPairs,
+        make_good_pairs: Callable[[], GoodPairs],
         worker: Worker,
         added_folders: Callable[[], Sequence[Path]] = tuple,
         parent: QWidget | None = None,
@@ -82,7 +82,9 @@ class MyModels(QWidget):
         self.table.setAccessibleName(self.tr("My models"))
         self.actions_of_model = ModelActions(controller, worker, self.table)
         self.details = ModelDetails(self.actions_of_model.in_order)
-        self.good_pairs = good_pairs
+        self._make_good_pairs = make_good_pairs
+        self.good_pairs: GoodPairs | None = None
+        self._theme: Theme | None = None
         self._lay_out()
         self.toast = PageToast(self)
         self.setAcceptDrops(True)
@@ -146,7 +148,6 @@ class MyModels(QWidget):
         self._library = library
         self.stack = QStackedWidget()
         self.stack.addWidget(library)
-        self.stack.addWidget(self.good_pairs)
         self.task_bar = TaskBar()
         self.folder_bar = FolderBar()
         layout = QVBoxLayout(self)
@@ -193,7 +194,9 @@ class MyModels(QWidget):
     def set_theme(self, theme: Theme) -> None:
         self.table.set_theme(theme)
         self.details.set_theme(theme)
-        self.good_pairs.set_theme(theme)
+        self._theme = theme
+        if self.good_pairs is not None:
+            self.good_pairs.set_theme(theme)
 
     def set_import_way(self, way: ImportWay | None) -> None:
         self._way = way
@@ -220,10 +223,9 @@ class MyModels(QWidget):
         self._wanted = None if self.table.choose(path) else path
 
     def take_focus(self) -> None:
-        if self.stack.currentWidget() is self._library:
-            self.table.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        else:
-            self.good_pairs.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        pairs_shown = self.good_pairs is not None and self.stack.currentWidget() is self.good_pairs
+        shown = self.good_pairs if pairs_shown and self.good_pairs is not None else self.table
+        shown.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def focus_search(self) -> None:
         self.pairs_button.setChecked(False)
@@ -244,7 +246,8 @@ class MyModels(QWidget):
     def _show_state(self) -> None:
         state = self._controller.state
         self.model.set_items(state.items, state.fits)
-        self.good_pairs.set_items(state.items)
+        if self.good_pairs is not None:
+            self.good_pairs.refresh()
         self._show_targets()
         self._show_rows()
         self._show_scan()
@@ -258,7 +261,12 @@ class MyModels(QWidget):
             self._wanted = None
 
     def _show_pairs(self, shown: bool) -> None:
-        self.stack.setCurrentWidget(self.good_pairs if shown else self._library)
+        if shown and self.good_pairs is None:
+            self.good_pairs = self._make_good_pairs()
+            if self._theme is not None:
+                self.good_pairs.set_theme(self._theme)
+            self.stack.addWidget(self.good_pairs)
+        self.stack.setCurrentWidget(self.good_pairs if shown and self.good_pairs is not None else self._library)
         self.pairs_button.blockSignals(True)
         self.pairs_button.setChecked(shown)
         self.pairs_button.blockSignals(False)
