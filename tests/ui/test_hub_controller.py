@@ -67,7 +67,8 @@ def test_pages_come_as_they_are_wanted(qtbot: QtBot, controller: HubController) 
         controller.load_more()
         assert controller.search.loading_more
         controller.load_more()
-        qtbot.waitUntil(lambda count=count: len(controller.search.models) == count)
+        qtbot.waitUntil(lambda: not controller.search.loading_more)
+        assert len(controller.search.models) == count
         assert controller.search.more is more
     controller.load_more()
     assert not controller.search.loading_more

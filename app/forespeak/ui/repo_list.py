@@ -231,6 +231,8 @@ class RepoList(QListView):
 
     @Slot()
     def _look_ahead(self) -> None:
+        # Otherwise the bar is that of the rows before.
+        self.executeDelayedItemsLayout()
         bar = self.verticalScrollBar()
         if self.repos.rowCount() and bar.value() >= bar.maximum() - _NEAR_END * _ROW_HEIGHT:
             self.moreWanted.emit()
