@@ -92,6 +92,8 @@ def test_what_is_gone_or_no_model_leaves_the_rest(loopback: LoopbackHub, hub: Hu
     (offer,) = offers.offers
     assert offer.group is not None
     assert offers.header(offer.group) is None
+    assert offer.problem is not None
+    assert "is not a GGUF model" in offer.problem
     (problem,) = offers.problems
     assert "maker/Sprout-0.3B-GGUF" in problem
 

@@ -6,15 +6,16 @@ Waits for the network. What cannot be reached is left out and told; the rest is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from forespeak.errors import UserFacingError
+from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import GgufError, GgufHeader
 from forespeak.models.good_pairs import GoodPair, group_of
 from forespeak.models.hub import Hub
 from forespeak.models.hub_files import HubFileGroup
-from forespeak.models.hub_results import HubModel, HubRepo, SearchQuery
+from forespeak.models.hub_results import HubModel, SearchQuery
 from forespeak.models.remote_header import read_remote_header
 from forespeak.pairing.offers import Offer, Place, best_group, from_hub, known_drafts, worth_looking_at
 
@@ -44,11 +45,8 @@ def hub_offers(
 ) -> HubOffers:
     """Drafts that could be downloaded for a target. Headers are kept in `cache`; `tell` hears what is looked at."""
     found = HubOffers()
-    repos: dict[str, HubModel | None] = {}
-    for offer in known_drafts(target, pairs):
-        if offer.good is not None:
-            repos[offer.good.repo] = None
     goods = {offer.good.repo: offer.good for offer in known_drafts(target, pairs) if offer.good is not None}
+    repos: dict[str, HubModel | None] = dict.fromkeys(goods)
     if target.model_name.family:
         tell("Searching the Hub")
         try:
@@ -68,25 +66,22 @@ def hub_offers(
             group = None
             if repo is not None:
                 good = goods.get(name)
-                group = best_group(repo.groups) if good is None else group_of(good, name, repo.groups)
+                groups = [each for each in repo.groups if each.format is ModelFormat.GGUF]
+                group = best_group(groups) if good is None else group_of(good, name, groups)
             if repo is None or group is None:
                 continue
             model = repos[name]
             place = Place.HUB if model is not None else Place.KNOWN
-            found.offers.append(from_hub(group, model.parameters if model is not None else None, place))
-            header = _header(hub, repo, group, cache, cancelled)
+            offer = from_hub(group, model.parameters if model is not None else None, place)
+            try:
+                header = read_remote_header(hub.client, repo.repo, repo.revision, group.files[0], cache, cancelled)
+            except GgufError as error:
+                offer, header = replace(offer, problem=str(error)), None
             if header is not None:
                 found.headers[group] = header
+            elif offer.problem is None:
+                break  # cancelled
+            found.offers.append(offer)
         except UserFacingError as error:
             found.problems.append(str(error))
     return found
-
-
-def _header(
-    hub: Hub, repo: HubRepo, group: HubFileGroup, cache: Path, cancelled: Callable[[], bool]
-) -> GgufHeader | None:
-    try:
-        return read_remote_header(hub.client, repo.repo, repo.revision, group.files[0], cache, cancelled)
-    except GgufError:
-        # What is no model is still listed; its verdict stays open.
-        return None
