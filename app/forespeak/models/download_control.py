@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 class Tuning:
     """How patient a download is. Times are in seconds; waits are `first_wait`, doubled each time to `longest_wait`.
 
-    `silence` in the middle of a file is an interruption. `tries` failures in a row without a new byte are the end.
+    `silence` in the middle of a file is an interruption. `tries` failures in a row without a new byte are the end: that
+    is about eight minutes, so that a night's download outlives a router's restart.
     `reserve` bytes of the disk stay free.
     """
 
     silence: float = 30.0
-    tries: int = 8
+    tries: int = 20
     first_wait: float = 1.0
     longest_wait: float = 30.0
     longest_asked_wait: float = 3600.0

@@ -111,7 +111,7 @@ class FileHashes:
         whole = data[: data.rfind(b"\n") + 1]
         self._read_to += len(whole)
         for line in whole.splitlines():
-            with contextlib.suppress(ValueError, TypeError, AttributeError):
+            with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
                 plain = json.loads(line)
                 key = str(plain.pop("file"))
                 self._known[key] = FileHash(**plain)

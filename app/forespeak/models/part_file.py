@@ -8,6 +8,7 @@ again in it, so that neither a killed process nor a power cut leaves anything to
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -222,8 +223,8 @@ class PartFile:
 
     def _sync(self) -> None:
         try:
-            os.fsync(self._file.fileno())
-            os.fsync(self._state.fileno())
+            sync_file(self._file.fileno())
+            sync_file(self._state.fileno())
         except OSError as error:
             self._failure = error
 
@@ -267,9 +268,9 @@ class PartFile:
             return True
         if self.identity.digest is not None and self._hash.hexdigest() != self.identity.digest:
             return False
-        os.fsync(self._file.fileno())
+        sync_file(self._file.fileno())
         self._state.write(f"verified {os.fstat(self._file.fileno()).st_mtime_ns}\n".encode())
-        os.fsync(self._state.fileno())
+        sync_file(self._state.fileno())
         self.verified = True
         return True
 
@@ -310,9 +311,18 @@ def write_atomically(path: Path, text: str) -> None:
     with temporary.open("w", encoding="utf-8", newline="\n") as file:
         file.write(text)
         file.flush()
-        os.fsync(file.fileno())
+        sync_file(file.fileno())
     temporary.replace(path)
     sync_folder(path.parent)
+
+
+def sync_file(descriptor: int) -> None:
+    """Bring a file to the disk. Raises OSError, but not where the file system knows no such thing."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}:
+            raise
 
 
 def sync_folder(folder: Path) -> None:
