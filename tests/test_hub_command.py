@@ -126,7 +126,7 @@ def test_files_are_a_table_by_quant(hub: LoopbackHub, capsys: pytest.CaptureFixt
     assert run("files", f"{hub.endpoint}/o/m-GGUF/tree/main") == 0
     out, err = capsys.readouterr()
     rows = [line.split("  ") for line in out.splitlines()]
-    assert [row[0] for row in rows] == ["quant", "F32", "Q8_0", "BF16", "F16"]
+    assert [row[0] for row in rows] == ["quant", "Q8_0", "BF16", "F32", "F16"]
     assert "Part 1 of 2 is missing." in out
     assert "m-BF16, 2 files" in out
     assert "projector" in out

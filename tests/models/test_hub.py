@@ -224,10 +224,10 @@ def test_a_repo_tells_its_commit_files_and_groups(loopback: LoopbackHub, at: Cal
     assert sizes["m-Q4_0.gguf"] == (4, repo.files["m-Q4_0.gguf"].sha256)
     assert sizes["README.md"] == (7, None)
     assert [(group.label, group.kind, group.downloadable) for group in found.groups] == [
-        ("F32", GgufKind.MODEL, False),
         ("Q4_0", GgufKind.MODEL, True),
         ("Q8_0", GgufKind.MODEL, True),
         ("BF16", GgufKind.MODEL, True),
+        ("F32", GgufKind.MODEL, False),
         ("F16", GgufKind.PROJECTOR, True),
     ]
     assert {group.revision for group in found.groups} == {repo.commit}

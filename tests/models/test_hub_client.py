@@ -152,7 +152,9 @@ def test_the_environment_can_force_offline(
     loopback: LoopbackHub, at: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert problem_of(at(loopback.endpoint)) is HubProblem.OFFLINE
+    with pytest.raises(HubError, match="HF_HUB_OFFLINE") as error:
+        at(loopback.endpoint).search(SearchQuery())
+    assert error.value.problem is HubProblem.OFFLINE
     assert loopback.requests == []
 
 

@@ -201,7 +201,7 @@ class HubClient:
         import httpx2
 
         if self.settings.offline or forced_offline():
-            raise offline_error()
+            raise offline_error(forced_offline())
         limits = {
             "connect": CONNECT_SECONDS,
             "read": SILENCE_SECONDS,

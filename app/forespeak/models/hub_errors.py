@@ -168,7 +168,15 @@ def nonsense(asked: Asked, why: str) -> HubError:
     )
 
 
-def offline_error() -> HubError:
+def offline_error(forced: bool = False) -> HubError:
+    """`forced`: by HF_HUB_OFFLINE in the environment, which the settings cannot change."""
+    if forced:
+        return HubError(
+            HubProblem.OFFLINE,
+            "Forespeak works offline.",
+            "HF_HUB_OFFLINE is set in its environment, which keeps all programs from the Hub.",
+            "Start it without that variable to search and download.",
+        )
     return HubError(
         HubProblem.OFFLINE,
         "Forespeak is set to work offline.",

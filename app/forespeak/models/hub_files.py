@@ -104,7 +104,7 @@ def quant_label(path: str) -> str | None:
 
 
 def group_files(repo: str, revision: str, files: Iterable[HubFile], mlx: bool = False) -> tuple[HubFileGroup, ...]:
-    """The groups of a repo's files: models by size, then projectors, then importance matrices.
+    """The groups of a repo's files: models by size, incomplete ones last; then projectors, importance matrices.
 
     `mlx` says whether the repo is one for MLX: then its files are one group. Other files (cards, pictures) are in none.
     """
@@ -112,8 +112,13 @@ def group_files(repo: str, revision: str, files: Iterable[HubFile], mlx: bool = 
     groups = _gguf_groups(repo, revision, [file for file in listed if file.path.lower().endswith(".gguf")])
     if mlx and (model := _mlx_group(repo, revision, listed)) is not None:
         groups.append(model)
-    order = (GgufKind.MODEL, GgufKind.PROJECTOR, GgufKind.IMATRIX)
-    return tuple(sorted(groups, key=lambda group: (order.index(group.kind), group.size_bytes, group.files[0].path)))
+    kinds = (GgufKind.MODEL, GgufKind.PROJECTOR, GgufKind.IMATRIX)
+    return tuple(
+        sorted(
+            groups,
+            key=lambda each: (kinds.index(each.kind), not each.downloadable, each.size_bytes, each.files[0].path),
+        )
+    )
 
 
 def _gguf_groups(repo: str, revision: str, files: Sequence[HubFile]) -> list[HubFileGroup]:
