@@ -96,7 +96,7 @@ class SearchPage:
 class HubRepo:
     """A repo at one commit: `revision` is the commit's hash. `page` is its web address, for accepting a licence.
 
-    `files` are all of it, `groups` what can be loaded: models first, smallest first, incomplete ones last; then the rest.
+    `files` are all of it, `groups` what can be loaded: models first, smallest first, incomplete ones last.
     """
 
     model: HubModel
