@@ -95,7 +95,7 @@ def test_what_helps_comes_in_order_and_fits(target: ModelLayout, draft: ModelLay
             again = plan(target, draft, each.settings, machine)
             assert again.fit is not Fit.TOO_LARGE
             assert again.needed_bytes == each.needed_bytes
-    assert found.suggestions[0].words == f"Use a context of {found.suggestions[0].settings.context_length:,} tokens."
+    assert found.suggestions[0].words == f"Use a context of {found.suggestions[0].settings.context_length:,}."
 
 
 def test_no_longer_context_is_advised_than_the_largest_that_fits(target: ModelLayout) -> None:

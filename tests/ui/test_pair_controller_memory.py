@@ -82,12 +82,12 @@ def test_what_is_too_large_is_not_loaded_but_asked_about(qtbot: QtBot, make_app:
     pick(qtbot, app, model, PairState.TOO_LARGE)
     card = app.window.card
     assert card.isVisible()
-    assert card.title.text().endswith("does not fit into memory")
+    assert card.title.text() == "This does not fit into memory"
     plan = app.session.pair.status.plan
     assert plan is not None
     assert plan.fit is Fit.TOO_LARGE
     assert plan.sentence in card.text.text()
-    assert card.primary.text() == "Use a context of 16,384 tokens"
+    assert card.primary.text() == "Use a context of 16,384"
     assert card.secondary.text() == "Load anyway"
     assert len(app.engine.loads) == before
     assert not app.window.composer.button.isEnabled()

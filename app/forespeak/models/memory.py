@@ -131,7 +131,13 @@ class MemoryPlan:
         return sum(device.needed_bytes for device in self.devices)
 
     def lines(self) -> list[str]:
-        """The plan for people: each part, then each device."""
+        """The plan for a terminal, aligned."""
+        rows = self.rows()
+        width = max(len(words) for words, _ in rows)
+        return [f"{words:<{width}}  {value}" for words, value in rows]
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The plan for people: the name and size of each part, then what each device has."""
         several = len(self.devices) > 1
         shown = [(part.words + (f", {part.device}" if several else ""), part.size_bytes) for part in self.parts]
         rows = [(words, size_words(size)) for words, size in shown]
@@ -142,8 +148,7 @@ class MemoryPlan:
             )
             for device in self.devices
         ]
-        width = max(len(words) for words, _ in rows)
-        return [f"{words:<{width}}  {value}" for words, value in rows]
+        return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +307,7 @@ def _suggestions(
     longest = min(now - 1, target.trained_context or now)
     for length in _CONTEXTS:
         shorter = replace(settings, context_length=length)
-        if length <= longest and consider(SuggestionKind.CONTEXT, f"Use a context of {length:,} tokens.", shorter):
+        if length <= longest and consider(SuggestionKind.CONTEXT, f"Use a context of {length:,}.", shorter):
             break
     if settings.cache_type == "F32":
         smaller = replace(settings, cache_type="F16")

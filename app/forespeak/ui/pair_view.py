@@ -214,7 +214,11 @@ def best_advice(plan: MemoryPlan | None) -> Suggestion | None:
 def plan_words(plan: MemoryPlan) -> UserFacingError:
     """All of a plan, for a dialog."""
     advice = " ".join(each.words for each in plan.suggestions)
-    return UserFacingError(plan.sentence, "\n".join(plan.lines()), advice or _tr("Choose a smaller model."))
+    return UserFacingError(
+        plan.sentence,
+        "\n".join(f"{part}: {size}" for part, size in plan.rows()),
+        advice or _tr("Choose a smaller model."),
+    )
 
 
 def show_card(card: ModelCard, status: PairStatus, starter: Starter | None, name: str) -> None:
@@ -259,10 +263,11 @@ def show_card(card: ModelCard, status: PairStatus, starter: Starter | None, name
         case PairState.TOO_LARGE:
             assert status.plan is not None
             advice = best_advice(status.plan)
-            others = [each.words for each in status.plan.suggestions if each is not advice]
+            others = " ".join(each.words for each in status.plan.suggestions if each is not advice)
+            also = _tr("Also possible: {advice}").format(advice=others[:1].lower() + others[1:]) if others else ""
             card.show_card(
-                _tr("{name} does not fit into memory").format(name=name),
-                " ".join([status.plan.sentence, *others]),
+                _tr("This does not fit into memory"),
+                f"{status.plan.sentence} {also}".strip(),
                 primary=_tr("Choose a GGUF file…") if advice is None else advice.words.removesuffix("."),
                 secondary=_tr("Load anyway"),
                 details=True,

@@ -104,7 +104,7 @@ class TopBar(QFrame):
         tip = self.tr("Forespeak and its engine use {used} of this machine's {total}.")
         words = [tip.format(used=size_words(used), total=size_words(total))]
         if self._plan is not None:
-            words += ["", self.tr("Planned for this pair:"), *self._plan.lines()]
+            words += ["", self.tr("Planned for this pair:"), *(f"{part}: {size}" for part, size in self._plan.rows())]
         self.memory.set_words(self.tr("Memory"), value, "\n".join(words))
         window = self.window()
         self.memory.setVisible(window.width() >= WITH_MEMORY)
