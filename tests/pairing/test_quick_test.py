@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from compare.timed_engine import DRAFT, MODEL, PROMPT_SECONDS, TARGET, TimedEngine, steady
+from forespeak.compare.waiting import WaitingEngine
 from forespeak.engines.engine import Engine, GenerationRequest, Notice, Start
+from forespeak.engines.host import EngineProcess
 from forespeak.errors import UserFacingError
+from forespeak.pairing.compatibility import Judge
 from forespeak.pairing.quick_prompts import quick_prompts
 from forespeak.pairing.quick_test import (
     LEAST_TOKENS,
@@ -207,3 +211,28 @@ def test_over_the_real_engine(tmp_path: Path) -> None:
     assert result.prompts
     assert all(each.tested > 0 and 0 <= each.accepted <= each.tested for each in result.prompts)
     assert result.measurement() is not None
+
+
+def test_over_an_engine_in_another_process(tmp_path: Path) -> None:
+    """As the window runs it, with the check that remembers verdicts; a pair that is refused there has its reason."""
+    pytest.importorskip("llama_cpp")
+    target, draft, other = (tmp_path / f"{name}.gguf" for name in ("target", "draft", "other"))
+    write_llama(vocabulary(), target)
+    write_llama(vocabulary(), draft, noise=0.05)
+    tokens = list(vocabulary().tokens)
+    tokens[139] = "xyz"
+    write_llama(replace(vocabulary(), tokens=tokens), other)
+    judge = Judge(tmp_path / "verdicts")
+    engine = WaitingEngine(
+        lambda listen: EngineProcess(listen, log_path=tmp_path / "engine.log", pair_check=judge.refusal)
+    )
+    try:
+        test = QuickTest(target, draft, (MODEL,), "json", 2.0, 3, context_length=1024, threads=1)
+        result = result_of(list(run(test, engine)))
+        assert result.prompts
+        assert all(each.tested > 0 for each in result.prompts)
+        with pytest.raises(UserFacingError) as caught:
+            list(run(replace(test, draft=other), engine))
+    finally:
+        engine.close()
+    assert caught.value.why == judge.verdict(target, other).reason
