@@ -94,15 +94,15 @@ def test_all_at_once(qtbot: QtBot, desk: Desk) -> None:
 
 def test_the_limit_is_for_all(qtbot: QtBot, desk: Desk) -> None:
     put(qtbot, desk, ("a", DownloadState.RUNNING))
-    with qtbot.waitSignal(desk.tab.limitChanged) as changed:
+    with qtbot.waitSignal(desk.parts.downloads.limitChanged) as changed:
         place = desk.tab.limit.findText("At most 5 MB/s")
         desk.tab.limit.setCurrentIndex(place)
         desk.tab.limit.activated.emit(place)
     assert changed.args == [5_000_000]
     qtbot.waitUntil(lambda: desk.queue.limit == 5_000_000)
-    desk.tab.set_limit(3_000_000)
+    desk.parts.downloads.set_limit(3_000_000)
     assert desk.tab.limit.currentText() == "At most 3 MB/s"
-    desk.tab.set_limit(None)
+    desk.parts.downloads.set_limit(None)
     assert desk.tab.limit.currentText() == "As fast as it goes"
 
 

@@ -251,6 +251,7 @@ class DiscoverTab(QWidget):
                 pass
         listed = status.state is SearchState.FOUND or (status.state is SearchState.SEARCHING and bool(status.models))
         self._results.setCurrentIndex(1 if listed else 0)
+        self.repo.set_hint(listed)
         self.list.set_models(status.models)
         if self._controller.repo.name is not None:
             self.list.select(self._controller.repo.name)

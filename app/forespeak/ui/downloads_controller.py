@@ -58,6 +58,8 @@ class DownloadsController(QObject):
     """UserFacingError about what was asked for"""
     runningChanged = Signal(int)
     """How many run or wait for their turn"""
+    limitChanged = Signal(object)
+    """Bytes a second, or None"""
     _told = Signal()
 
     def __init__(self, make_queue: MakeQueue, limit: int | None = None, parent: QObject | None = None) -> None:
@@ -161,9 +163,12 @@ class DownloadsController(QObject):
             place = order.index(open_ones[at])
             self._do(lambda queue: queue.move(name, place))
 
+    @Slot(object)
     def set_limit(self, limit: int | None) -> None:
-        self._limit = limit
-        self._do(lambda queue: queue.set_limit(limit))
+        if limit != self._limit:
+            self._limit = limit
+            self._do(lambda queue: queue.set_limit(limit))
+            self.limitChanged.emit(limit)
 
     def find(self, group: HubFileGroup) -> Download | None:
         """The download of a group, the newest one first."""

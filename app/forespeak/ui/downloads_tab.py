@@ -38,8 +38,6 @@ class DownloadsTab(QWidget):
     showRequested = Signal(object)
     """A finished Download: show it among my models"""
     tokenRequested = Signal()
-    limitChanged = Signal(object)
-    """Bytes a second, or None"""
 
     def __init__(self, controller: DownloadsController, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -93,6 +91,7 @@ class DownloadsTab(QWidget):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self._stack)
         controller.changed.connect(self.refresh)
+        controller.limitChanged.connect(self._show_limit)
         self._show_limit()
         self.refresh()
 
@@ -114,11 +113,6 @@ class DownloadsTab(QWidget):
         if row is not None:
             self.area.ensureWidgetVisible(row)
             row.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    def set_limit(self, limit: int | None) -> None:
-        """Chosen elsewhere."""
-        self._controller.set_limit(limit)
-        self._show_limit()
 
     @Slot()
     def refresh(self) -> None:
@@ -228,6 +222,7 @@ class DownloadsTab(QWidget):
         if url.scheme() in {"http", "https"}:
             QDesktopServices.openUrl(url)
 
+    @Slot()
     def _show_limit(self) -> None:
         limit = self._controller.limit
         choices = [None if each is None else each * _MEGABYTE for each in _LIMITS]
@@ -245,7 +240,6 @@ class DownloadsTab(QWidget):
     def _limit_chosen(self, place: int) -> None:
         limit = self.limit.itemData(place)
         self._controller.set_limit(limit)
-        self.limitChanged.emit(limit)
 
 
 def _summary(downloads: Sequence[Download]) -> str:

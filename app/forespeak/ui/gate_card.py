@@ -49,7 +49,6 @@ class GateCard(QFrame):
 
     def set_theme(self, theme: Theme) -> None:
         self.page_button.setIcon(icon("external", theme.muted))
-        self.entry.set_theme(theme)
 
     def show_gate(self, gate: Gate, token: TokenStatus) -> None:
         if gate is Gate.OPEN:

@@ -19,7 +19,6 @@ from forespeak.models.hub_settings import (
 )
 from forespeak.ui.form import add_heading, add_row, caption, form_of
 from forespeak.ui.hub_account import HubAccount
-from forespeak.ui.theme import Theme
 from forespeak.ui.token_entry import TokenEntry
 
 MEGABYTE = 1_000_000
@@ -77,9 +76,7 @@ class HubPage(QWidget):
         if not account.status.known:
             account.look()
 
-    def set_theme(self, theme: Theme) -> None:
-        self.token.set_theme(theme)
-
+    @Slot(object)
     def set_limit(self, limit: int | None) -> None:
         """Bytes a second; shown in whole megabytes, at least one."""
         self._filling = True

@@ -22,6 +22,7 @@ from forespeak.ui.downloads_controller import DownloadsController, Queue
 from forespeak.ui.downloads_tab import DownloadsTab
 from forespeak.ui.hub_account import HubAccount, HubLike
 from forespeak.ui.hub_controller import HubController
+from forespeak.ui.hub_page import HubPage
 from forespeak.ui.hub_view import HubView, MachineWatch
 
 MakeQueue = Callable[[Path, Callable[[], HubClient], Callable[[Download], None]], Queue]
@@ -69,6 +70,13 @@ class HubParts(QObject):
             )
             self.view.library_changed()
         return self.view
+
+    def make_settings(self) -> HubPage:
+        """The page of the settings, anew each time they are opened."""
+        page = HubPage(self.account, self.downloads.limit)
+        page.limitChanged.connect(self.downloads.set_limit)
+        self.downloads.limitChanged.connect(page.set_limit)
+        return page
 
     def close(self) -> None:
         if self.view is not None:

@@ -56,6 +56,7 @@ class RepoView(QWidget):
         self._token = TokenStatus()
         self._page = ""
         self._open_card = ""
+        self._hint = False
         self.back = QToolButton()
         self.back.setAccessibleName(self.tr("Back to the results"))
         self.back.setToolTip(self.tr("Back to the results"))
@@ -192,6 +193,12 @@ class RepoView(QWidget):
             self.area.verticalScrollBar().setValue(0)
         self._looking.start()
 
+    def set_hint(self, choosable: bool) -> None:
+        """Whether there is something to choose from while nothing is open."""
+        if choosable != self._hint:
+            self._hint = choosable
+            self.show_status(self._status)
+
     def show_groups(self, views: Sequence[GroupView]) -> None:
         self.groups.show_views(views)
         self._looking.start()
@@ -203,7 +210,9 @@ class RepoView(QWidget):
 
     def _show_state(self, status: RepoStatus) -> None:
         if status.name is None:
-            self.state.show_state("models", self.tr("Choose a model on the left"))
+            self.state.show_state(
+                "models" if self._hint else "", self.tr("Choose a model on the left") if self._hint else ""
+            )
         elif status.error is not None:
             self._page = getattr(status.error, "page", None) or ""
             words = problem_words(status.error)

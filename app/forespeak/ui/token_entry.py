@@ -7,7 +7,6 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBox
 
 from forespeak.models.hub_token import TokenSource
 from forespeak.ui.hub_account import TokenStatus
-from forespeak.ui.theme import LIGHT, Theme
 
 
 class TokenEntry(QWidget):
@@ -19,7 +18,6 @@ class TokenEntry(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._theme = LIGHT
         self._status = TokenStatus()
         self.field = QLineEdit(self)
         self.field.setEchoMode(QLineEdit.EchoMode.Password)
@@ -52,10 +50,6 @@ class TokenEntry(QWidget):
         column.addWidget(self.outcome)
         column.addWidget(self.place)
         self.show_status(self._status)
-
-    def set_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        self._colour()
 
     def show_status(self, status: TokenStatus) -> None:
         if status.user is not None:
@@ -108,10 +102,11 @@ class TokenEntry(QWidget):
         self.forget_button.setVisible(stored and not typed and status.source is not TokenSource.ENVIRONMENT)
 
     def _colour(self) -> None:
-        good, bad = self._status.user is not None, self._status.error is not None
-        theme = self._theme
-        colour = theme.danger if bad else theme.success if good else theme.muted
-        self.outcome.setStyleSheet(f"color: {colour};")
+        self.outcome.setProperty("danger", self._status.error is not None)
+        self.outcome.setProperty("success", self._status.user is not None)
+        self.outcome.setProperty("muted", self._status.busy)
+        self.outcome.style().unpolish(self.outcome)
+        self.outcome.style().polish(self.outcome)
 
     @Slot()
     def _store(self) -> None:

@@ -1,0 +1,143 @@
+"""What the Hub, the downloads, the library and the memory know of a repo, put together; and what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from forespeak.errors import UserFacingError
+from forespeak.models.download_record import DownloadState
+from forespeak.models.machine_memory import Machine
+from forespeak.ui.file_groups import GroupRow
+from forespeak.ui.hub_view import MachineWatch, loaded_path
+from ui.hub_desk import Desk
+from ui.hub_doubles import GB, MACHINE, download_of, group, groups, item_of
+
+REPO = "someone/Small-7B-GGUF"
+FOUND = groups(REPO)
+MakeDesk = Callable[..., Desk]
+
+
+@pytest.fixture
+def make(qtbot: QtBot, tmp_path: Path) -> Iterator[MakeDesk]:
+    made: list[Desk] = []
+
+    def desk(**more: object) -> Desk:
+        made.append(Desk(tmp_path, **more))  # type: ignore[arg-type]
+        desk = made[-1]
+        qtbot.waitUntil(lambda: desk.ready)
+        desk.parts.controller.open_repo(REPO)
+        qtbot.waitUntil(lambda: bool(desk.discover.repo.groups.rows) and desk.view._measured is not None)
+        return desk
+
+    yield desk
+    for each in made:
+        each.close()
+
+
+def row(desk: Desk, label: str) -> GroupRow:
+    return next(each for each in desk.discover.repo.groups.rows if each.view.group.label == label)
+
+
+def test_a_download_is_begun_and_followed(qtbot: QtBot, make: MakeDesk) -> None:
+    desk = make()
+    row(desk, "Q4_K_M").button.click()
+    qtbot.waitUntil(lambda: row(desk, "Q4_K_M").note.text().startswith("Downloading"))
+    assert desk.queue.added == [(FOUND[1], ())]
+    desk.queue.change("d1", done_bytes=GB)
+    qtbot.waitUntil(lambda: "1 GB of 4.7 GB" in row(desk, "Q4_K_M").note.text())
+    with qtbot.waitSignal(desk.view.downloadsRequested):
+        row(desk, "Q4_K_M").button.click()
+    with qtbot.waitSignal(desk.view.libraryChanged):
+        desk.queue.change("d1", state=DownloadState.DONE)
+    desk.items.append(item_of(FOUND[1]))
+    desk.view.library_changed()
+    assert row(desk, "Q4_K_M").here.words == "Here"
+    assert desk.discover.list.repos._here == {REPO}
+
+
+def test_what_is_here_is_used(qtbot: QtBot, make: MakeDesk) -> None:
+    item = item_of(FOUND[2])
+    desk = make(items=[item])
+    assert row(desk, "Q6_K").here.words == "Here"
+    with qtbot.waitSignal(desk.view.useRequested) as used:
+        row(desk, "Q6_K").button.click()
+    assert used.args == [item.path, False]
+
+
+def test_the_same_file_elsewhere_is_compared_and_used(qtbot: QtBot, make: MakeDesk) -> None:
+    item = item_of(FOUND[2], own=False, repo=None)
+    desk = make(items=[item])
+    assert row(desk, "Q6_K").button.text() == "Use it"
+    with qtbot.waitSignal(desk.view.useRequested) as used:
+        row(desk, "Q6_K").button.click()
+        assert row(desk, "Q6_K").note.text() == "Comparing the two files…"
+    assert used.args == [item.path, False]
+
+
+def test_another_file_of_the_same_size_is_not_used(qtbot: QtBot, make: MakeDesk) -> None:
+    desk = make(items=[item_of(FOUND[2], own=False, repo=None)])
+    desk.same = False
+    with qtbot.waitSignal(desk.view.problemFound) as problem:
+        row(desk, "Q6_K").button.click()
+    assert problem.args is not None
+    assert problem.args[0].what == "The file here is another one."
+    assert row(desk, "Q6_K").button.text() == "Download", "it is not offered again"
+
+
+def test_a_download_beside_a_like_file_lets_the_queue_look(qtbot: QtBot, make: MakeDesk) -> None:
+    item = item_of(FOUND[2], own=False, repo=None)
+    desk = make(items=[item])
+    row(desk, "Q6_K").other.click()
+    qtbot.waitUntil(lambda: desk.queue.added == [(FOUND[2], item.files)])
+
+
+def test_a_file_that_cannot_be_read_is_said_so(qtbot: QtBot, make: MakeDesk) -> None:
+    desk = make(items=[item_of(FOUND[2], own=False, repo=None)])
+
+    def unreadable(*_: object) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    desk.view._compare = unreadable  # type: ignore[assignment]
+    with qtbot.waitSignal(desk.view.problemFound) as problem:
+        row(desk, "Q6_K").button.click()
+    assert problem.args is not None
+    assert "Permission denied" in problem.args[0].why
+    assert row(desk, "Q6_K").button.text() == "Use it"
+
+
+def test_what_cannot_be_begun_is_told(qtbot: QtBot, make: MakeDesk) -> None:
+    desk = make()
+    desk.queue.error = UserFacingError("The disk is full.")
+    with qtbot.waitSignal(desk.view.problemFound) as problem:
+        row(desk, "Q4_K_M").button.click()
+    assert problem.args == [desk.queue.error]
+
+
+def test_memory_decides_what_is_recommended(make: MakeDesk) -> None:
+    desk = make(machine=Machine(8 * GB, 4 * GB))
+    assert [each.fit.words for each in desk.discover.repo.groups.rows] == [
+        "Tight", "Too large", "Too large", "Too large", "Too large"
+    ]  # fmt: skip
+    assert row(desk, "Q2_K").advice.words == "Recommended"
+
+
+def test_the_memory_is_measured_now_and_then() -> None:
+    measured: list[int] = []
+
+    def measure() -> Machine:
+        measured.append(1)
+        return MACHINE
+
+    watch = MachineWatch(measure)
+    assert watch.fits(GB)
+    assert not watch.fits(40 * GB)
+    assert len(measured) == 1
+
+
+def test_what_is_loaded_of_a_download() -> None:
+    parts = download_of(group(shards=2))
+    assert loaded_path(parts).name == "small-7b-q4_k_m-00001-of-00002.gguf"
