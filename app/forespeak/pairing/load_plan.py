@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from forespeak.engines.engine import DEFAULT_CONTEXT_LENGTH, LoadRequest
 from forespeak.errors import UserFacingError
@@ -46,6 +47,15 @@ def memory_settings(request: LoadRequest, machine: Machine) -> MemorySettings:
 def plan_load(request: LoadRequest, machine: Machine, quants: Sequence[Quant] = ()) -> MemoryPlan:
     """The plan for a request on a machine. Raises GgufError."""
     return plan_of_files(request.target, request.draft, memory_settings(request, machine), machine, quants)
+
+
+def plan_lines(target: Path, draft: Path | None = None) -> list[str]:
+    """What a model or a pair would take here with the usual settings: a sentence, then a line per part.
+
+    Raises GgufError.
+    """
+    plan = plan_load(LoadRequest(target, draft), machine_now())
+    return [plan.sentence, *plan.lines()]
 
 
 def see_that_it_fits(
