@@ -32,7 +32,7 @@ class DraftGate(Protocol):
         ...
 
     def worth_another(self, probabilities: Sequence[float]) -> bool:
-        """Whether to draft one more token."""
+        """Whether to draft one more token behind these, at least one: the first is drafted unasked."""
         ...
 
     def worth_testing(self, probabilities: Sequence[float]) -> int:
