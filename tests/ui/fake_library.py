@@ -70,6 +70,8 @@ class FakeLibrary:
     threads: set[str] = field(default_factory=set)
     changed: Callable[[], None] | None = None
     unwatched: bool = False
+    suits: bool = False
+    judged: list[tuple[str, str]] = field(default_factory=list)
 
     def roots(self) -> tuple[Root, ...]:
         return own_root(self.own), *self.others

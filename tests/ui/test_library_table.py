@@ -1,0 +1,119 @@
+"""The table of models: keys, the row that stays chosen, and fewer columns where there is less room."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QModelIndex, QPoint, Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from forespeak.models.library import LibraryItem
+from forespeak.models.roots import own_root
+from forespeak.ui.library_model import Column, LibraryFilter, LibraryModel
+from forespeak.ui.library_table import NARROWEST_NAME, LibraryTable
+from ui.fake_library import item
+from ui.models_doubles import some_items
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> list[LibraryItem]:
+    return some_items(tmp_path / "models")
+
+
+@pytest.fixture
+def table(qtbot: QtBot, items: list[LibraryItem]) -> LibraryTable:
+    model = LibraryModel()
+    made = LibraryTable(model)
+    model.setParent(made)
+    qtbot.addWidget(made)
+    model.set_items(items, {})
+    made.resize(1200, 500)
+    made.show()
+    return made
+
+
+def library(table: LibraryTable) -> LibraryModel:
+    model = table.model()
+    assert isinstance(model, LibraryModel)
+    return model
+
+
+def test_the_arrow_keys_enter_and_delete(table: LibraryTable) -> None:
+    opened: list[LibraryItem] = []
+    removals: list[bool] = []
+    table.opened.connect(opened.append)
+    table.removeRequested.connect(lambda: removals.append(True))
+    table.setFocus()
+    assert table.current is not None, "somebody who comes by the keyboard sees where they are"
+    assert table.current.name == "Big-8B-Q8_0"
+    QTest.keyClick(table, Qt.Key.Key_Down)
+    QTest.keyClick(table, Qt.Key.Key_Down)
+    QTest.keyClick(table, Qt.Key.Key_Return)
+    assert [entry.name for entry in opened] == ["Coder-7B"]
+    QTest.keyClick(table, Qt.Key.Key_End)
+    assert table.current.name == "Small-1B-Q4_0"
+    QTest.keyClick(table, Qt.Key.Key_Home)
+    assert table.current.name == "Big-8B-Q8_0"
+    QTest.keyClick(table, Qt.Key.Key_Delete)
+    assert removals == [True]
+
+
+def test_tab_leaves_the_table(table: LibraryTable) -> None:
+    assert not table.tabKeyNavigation()
+
+
+def test_the_chosen_model_stays_chosen_while_others_come_and_go(
+    table: LibraryTable, items: list[LibraryItem], tmp_path: Path
+) -> None:
+    chosen: list[LibraryItem | None] = []
+    table.choose(items[1].path)
+    table.chosen.connect(chosen.append)
+    model = library(table)
+    new = [item(f"A-{number}", own_root(tmp_path / "models")) for number in range(40)]
+    model.set_items([*new, *items], {})
+    assert table.current == items[1]
+    model.set_items([*new[:3], items[1]], {})
+    assert table.current == items[1]
+    assert all(entry == items[1] for entry in chosen)
+    model.sort(Column.SIZE, Qt.SortOrder.DescendingOrder)
+    assert table.current == items[1]
+    model.set_filter(LibraryFilter("a-1"))
+    assert table.current is None
+    assert chosen[-1] is None
+
+
+def test_the_place_in_a_long_list_is_kept(table: LibraryTable, items: list[LibraryItem], tmp_path: Path) -> None:
+    many = [item(f"M-{number:03}", own_root(tmp_path / "models")) for number in range(200)]
+    model = library(table)
+    model.set_items(many, {})
+    table.choose(many[120].path)
+    place = table.verticalScrollBar().value()
+    assert place > 0
+    model.set_items(many[:-1], {})
+    assert table.verticalScrollBar().value() == place
+
+
+def test_a_narrow_table_keeps_name_and_size(table: LibraryTable) -> None:
+    shown = {}
+    for width in (1300, 790, 560, 400):
+        table.resize(width, 500)
+        shown[width] = [column for column in Column if not table.isColumnHidden(column)]
+        assert table.columnWidth(Column.NAME) >= min(NARROWEST_NAME, width - 120)
+    assert shown[1300] == list(Column)
+    assert shown[790] == [column for column in Column if column not in {Column.ARCHITECTURE, Column.CONTEXT}]
+    assert shown[400] == [Column.NAME, Column.SIZE]
+    assert len(shown[560]) < len(shown[790])
+
+
+def test_the_menu_key_asks_at_the_row(table: LibraryTable) -> None:
+    asked: list[QPoint] = []
+    table.menuRequested.connect(asked.append)
+    table.setCurrentIndex(QModelIndex())
+    table.customContextMenuRequested.emit(QPoint(5, 5))
+    assert asked == [], "no model is chosen"
+    table.selectRow(2)
+    table.customContextMenuRequested.emit(QPoint(2, 499))
+    inside = table.viewport().mapFromGlobal(asked[0])
+    assert table.rowAt(inside.y()) == 2
