@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtWidgets import QWidget
 
 from forespeak.models.folders import Folders
 from forespeak.ui.main_window import MainWindow
@@ -30,6 +31,7 @@ class ModelsEntry(QObject):
         self._view: ModelsView | None = None
         window.add_page(Page(MODELS_PAGE, self.tr("Models"), "models", self._make_page))
         session.closers.append(self.close)
+        session.settings_pages.append((self.tr("Hub"), self._make_settings))
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(PREPARE_MS)
@@ -51,6 +53,9 @@ class ModelsEntry(QObject):
 
     def _make_page(self) -> PageWidget:
         return self.view().make_page()
+
+    def _make_settings(self) -> QWidget:
+        return self.view().hub.make_settings()
 
     @Slot()
     def _prepare(self) -> None:

@@ -26,6 +26,7 @@ from forespeak.ui.good_pairs import GoodPairs
 from forespeak.ui.hub_parts import HubParts
 from forespeak.ui.library_controller import LibraryController, ModelLibrary
 from forespeak.ui.library_model import FitWords
+from forespeak.ui.models_entry import MODELS_PAGE
 from forespeak.ui.models_page import ModelsPage
 from forespeak.ui.my_models import MyModels
 from forespeak.ui.navigation import CHAT_PAGE
@@ -52,7 +53,10 @@ class ModelsView(QObject):
         self._file = LibrarySettingsFile(where.config)
         self._settings = self._file.read()
         self.library = library or Library(where.models, known_roots(self._settings.added), where.cache)
-        make_hub = hub or (lambda view: HubParts(where.config, view.models_folder, view.items, parent=view))
+        limit = session.preferences.download_limit
+        make_hub = hub or (
+            lambda view: HubParts(where.config, view.models_folder, view.items, limit=limit, parent=view)
+        )
         self.hub = make_hub(self)
         checker = FileChecker(lambda: FileHashes(self.models_folder()))
         self.controller = LibraryController(self.library, self._fit_of, self._suits, checker, self)
@@ -65,6 +69,9 @@ class ModelsView(QObject):
         self.controller.folderMoved.connect(self._folder_moved)
         self.controller.removalsChanged.connect(session.window.undoChanged)
         self.hub.downloads.changed.connect(self.fetcher.downloads_changed)
+        self.hub.downloads.runningChanged.connect(self._count_downloads)
+        self.hub.downloads.limitChanged.connect(self._limit_changed)
+        self.hub.account.problemFound.connect(session.problems.show_dialog)
 
     def models_folder(self) -> Path:
         return self.library.roots()[0].path
@@ -93,7 +100,7 @@ class ModelsView(QObject):
         mine.addedFoldersChanged.connect(self._added_changed)
         mine.moveRequested.connect(self._move)
         self.hub.downloads.finished.connect(self.controller.rescan)
-        self.hub.downloads.runningChanged.connect(self._count_downloads)
+        self._count_downloads(self.hub.downloads.running)
         self._session.preferencesChanged.connect(self._show_preferences)
         self._show_preferences(self._session.preferences)
         self.controller.start()
@@ -126,7 +133,7 @@ class ModelsView(QObject):
         assert downloads is not None
         downloads.discoverRequested.connect(self._show_discover)
         for signal in (discover.settingsRequested, downloads.tokenRequested):
-            signal.connect(self._session.open_settings)
+            signal.connect(self._session.open_hub_settings)
         view.useRequested.connect(self._use)
         view.showRequested.connect(self._show)
         view.downloadsRequested.connect(self._show_downloads)
@@ -211,6 +218,10 @@ class ModelsView(QObject):
         self._session.set_preferences(replace(self._session.preferences, import_way=value))
 
     @Slot(object)
+    def _limit_changed(self, limit: int | None) -> None:
+        self._session.set_preferences(replace(self._session.preferences, download_limit=limit))
+
+    @Slot(object)
     def _added_changed(self, folders: Sequence[Path]) -> None:
         self._store(replace(self._settings, added=tuple(folders)))
 
@@ -269,3 +280,9 @@ class ModelsView(QObject):
         if self._page is not None:
             words = self.tr("Downloads ({count})").format(count=running) if running else self.tr("Downloads")
             self._page.set_tab_title(self._downloads, words)
+        navigation = self._session.window.navigation
+        if MODELS_PAGE in navigation.names:
+            words = self.tr("Models ({count})").format(count=running) if running else self.tr("Models")
+            button = navigation.button(MODELS_PAGE)
+            button.setText(words)
+            button.setToolTip(self.tr("{count} downloads").format(count=running) if running else "")

@@ -65,6 +65,8 @@ class Preferences:
     panel_open: bool = True
     window_size: tuple[int, int] = (1280, 820)
     last_chat: int | None = None
+    download_limit: int | None = None
+    """The most bytes a second that all downloads take together; None is no limit."""
     page: str = "chat"
     import_way: str | None = None
 
@@ -250,6 +252,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "panel_open": _flag,
     "window_size": _size,
     "last_chat": _optional(_whole(1)),
+    "download_limit": _optional(_whole(1)),
     "page": _text,
     "import_way": _optional(_import_way),
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtWidgets import QWidget
 
 from forespeak.chats.records import Chat
 from forespeak.chats.store import ChatStore
@@ -25,7 +26,7 @@ from forespeak.ui.parity_controller import KeptResults, ParityController
 from forespeak.ui.preferences import Preferences, PreferencesFile
 from forespeak.ui.problem_view import ProblemView
 from forespeak.ui.reply_controller import ReplyController
-from forespeak.ui.settings_dialog import SAMPLING_PAGE, STRUCTURED_PAGE, SettingsDialog
+from forespeak.ui.settings_dialog import HUB_PAGE, SAMPLING_PAGE, STRUCTURED_PAGE, SettingsDialog
 
 CLOSE_SECONDS = 1.6
 """What saving may take when the window closes; it must be gone within two seconds."""
@@ -55,6 +56,8 @@ class Session(QObject):
         self._settings: SettingsDialog | None = None
         self.closers: list[Callable[[], None]] = []
         """What ends the parts of pages that were made later"""
+        self.settings_pages: list[tuple[str, Callable[[], QWidget]]] = []
+        """Title and maker of the pages that others add to the settings"""
         self.chat_worker = Worker("chats", self)
         self.file_worker = Worker("files", self)
         self.bridge = EngineBridge(self)
@@ -183,6 +186,10 @@ class Session(QObject):
         self._open_settings_at(0)
 
     @Slot()
+    def open_hub_settings(self) -> None:
+        self._open_settings_at(HUB_PAGE)
+
+    @Slot()
     def _open_sampling(self) -> None:
         self._open_settings_at(SAMPLING_PAGE)
 
@@ -198,6 +205,8 @@ class Session(QObject):
     def _open_settings_at(self, page: int) -> None:
         if self._settings is None:
             self._settings = SettingsDialog(self.preferences, self.window, self.file_worker)
+            for title, make in self.settings_pages:
+                self._settings.add_page(make(), title)
             self._settings.preferencesChanged.connect(self.set_preferences)
             self._settings.chatPromptChanged.connect(self.chats.set_system_prompt)
             self._settings.finished.connect(self._settings_closed)

@@ -27,8 +27,8 @@ from forespeak.ui.source_settings import SourceSettings
 from forespeak.ui.structured_page import StructuredPage
 from forespeak.ui.theme import MarkStyle
 
-SAMPLING_PAGE, STRUCTURED_PAGE = 1, 2
-"""The numbers of their tabs."""
+SAMPLING_PAGE, STRUCTURED_PAGE, HUB_PAGE = 1, 2, 6
+"""The numbers of their tabs. That of the Hub is added by whoever knows how the Hub is reached."""
 
 
 class SettingsDialog(QDialog):
@@ -71,6 +71,10 @@ class SettingsDialog(QDialog):
         self.tabs.currentChanged.connect(self._page_changed)
         self._page_changed(0)
         self.set_preferences(preferences)
+
+    def add_page(self, page: QWidget, title: str) -> None:
+        """Behind the others. It keeps what it changes by itself."""
+        self.tabs.addTab(scrolled(page), title)
 
     @Slot(int)
     def _page_changed(self, page: int) -> None:
