@@ -211,10 +211,11 @@ def _chat(options: argparse.Namespace) -> int:
 def _engine() -> Engine:
     # Imported late: --help and wrong arguments need not wait for llama.cpp.
     from forespeak.engines.host import llamacpp_engine
-    from forespeak.pairing.compatibility import refusal
+    from forespeak.pairing.compatibility import Judge
     from forespeak.pairing.pair_memory import PairFiles
 
-    return llamacpp_engine(refusal, PairFiles(folders().pairs))
+    where = folders()
+    return llamacpp_engine(Judge(where.cache / "verdicts").refusal, PairFiles(where.pairs))
 
 
 def _sources(options: argparse.Namespace) -> tuple[Source, ...]:

@@ -120,7 +120,7 @@ def make_session(
 
     from forespeak.chats.store import ChatStore
     from forespeak.engines.host import EngineProcess, llamacpp_engine
-    from forespeak.pairing.compatibility import refusal
+    from forespeak.pairing.compatibility import Judge
     from forespeak.pairing.pair_memory import PairFiles
     from forespeak.pairing.self_test import SelfTest
     from forespeak.ui.disk_models import DiskModels
@@ -131,7 +131,8 @@ def make_session(
     where, folder_problem = _created(where)
     lock = _claim(where)
     pairs = PairFiles(where.pairs)
-    models = DiskModels(where.models)
+    judge = Judge(where.cache / "verdicts")
+    models = DiskModels(where.models, judge.verdict)
     session = Session(
         window,
         ChatStore(where.chats),
@@ -141,7 +142,7 @@ def make_session(
         lambda listener: EngineProcess(
             listener,
             log_path=where.logs / "engine.log",
-            pair_check=refusal,
+            pair_check=judge.refusal,
             engine=partial(llamacpp_engine, memory=pairs),
             parity_check=SelfTest(pairs),
         ),
