@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import (
     QDragEnterEvent,
     QDragLeaveEvent,
@@ -88,6 +88,8 @@ class MyModels(QWidget):
         self._lay_out()
         self.toast = PageToast(self)
         self.setAcceptDrops(True)
+        # What stands side by side stands one above the other where it is narrow.
+        self.setMinimumSize(300, 260)
         self._connect()
         self._show_state()
         self._show_item(None)
@@ -470,6 +472,3 @@ class MyModels(QWidget):
             self.details.setMinimumWidth(0)
             self.details.setFixedHeight(min(DETAILS_HEIGHT, max(140, event.size().height() // 3)))
         self._head.setDirection(horizontal if width >= FILTERS_FROM else vertical)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(300, 260)
