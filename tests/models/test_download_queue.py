@@ -17,7 +17,7 @@ import queueing_child
 from forespeak.errors import UserFacingError
 from forespeak.models.download_control import Tuning
 from forespeak.models.download_queue import Download, DownloadQueue
-from forespeak.models.download_record import FOLDER, DownloadState
+from forespeak.models.download_record import FOLDER, DownloadState, RecordFiles
 from forespeak.models.formats import ModelFormat
 from forespeak.models.hub_client import HubClient
 from forespeak.models.hub_errors import HubError, HubProblem
@@ -568,6 +568,31 @@ def test_a_record_that_somebody_forged_leads_nowhere(hub: LoopbackHub, tmp_path:
     assert second.downloads() == ()
     second.end()
     assert not list(tmp_path.rglob("evil*"))
+
+
+def test_a_slow_disk_does_not_hold_up_who_looks(
+    hub: LoopbackHub, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A window reads the list on its own thread, while a record waits for the disk on another."""
+    hub.rate = 1e6
+    name = queue.add(group_of(hub, "org/m0"))
+    waiting, free = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> None:
+        waiting.set()
+        free.wait(30)
+
+    monkeypatch.setattr(RecordFiles, "write", slow)
+    pausing = threading.Thread(target=queue.pause, args=(name,))
+    pausing.start()
+    assert waiting.wait(30)
+    looked: list[tuple[Download, ...]] = []
+    looking = threading.Thread(target=lambda: looked.append(queue.downloads()), daemon=True)
+    looking.start()
+    looking.join(20)
+    free.set()
+    pausing.join()
+    assert [each.state for each in looked[0]] == [D.PAUSED]
 
 
 def test_closing_is_quick_and_final(hub: LoopbackHub, queue: Queue) -> None:

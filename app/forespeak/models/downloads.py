@@ -17,7 +17,7 @@ from forespeak.models.file_lock import FileLock
 from forespeak.models.hub_client import Location
 from forespeak.models.hub_errors import HubError, HubProblem, wait_words
 from forespeak.models.hub_files import HubFile
-from forespeak.models.part_file import Identity, PartFile, Verification, finish, remove_part
+from forespeak.models.part_file import PART, Identity, PartFile, Verification, finish, remove_part
 from forespeak.models.sizes import compared_words
 
 if TYPE_CHECKING:
@@ -265,7 +265,8 @@ class FileDownload:
             self._part.discard()
             self._part = None
         if self._part is None:
-            self._control.checking(True)
+            begun = self.target.with_name(self.target.name + PART).exists()
+            self._control.checking(begun)
             self._part = PartFile(self.target, identity, self._control.stopped)
             self._control.checking(False)
             self._control.check()
