@@ -266,8 +266,11 @@ def test_a_proxy_that_refuses_to_connect(at: Callable[..., Hub], status: int) ->
 
 
 def test_a_proxy_of_an_unknown_kind(at: Callable[..., Hub], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("http_proxy", "gopher://127.0.0.1:1")
-    assert problem_of(at("http://hub.example")) is HubProblem.PROXY
+    monkeypatch.setenv("http_proxy", "gopher://me:pass@127.0.0.1:1")
+    with pytest.raises(HubError, match="“gopher”") as error:
+        at("http://hub.example").search(SearchQuery())
+    assert error.value.problem is HubProblem.PROXY
+    assert "pass" not in str(error.value)
 
 
 # The network

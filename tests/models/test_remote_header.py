@@ -163,6 +163,27 @@ def test_a_connection_that_breaks_off_is_taken_up_again(
     assert read_vocabulary(header).size == 151_936
 
 
+def test_a_server_that_sends_less_than_asked_for_is_asked_again(tmp_path: Path, large: bytes) -> None:
+    about = {"X-Repo-Commit": "c" * 40, "ETag": '"x"'}
+    size = len(large)
+    pieces = [
+        Script(
+            status=206,
+            body=large[start : start + MIB],
+            headers={**about, "Content-Range": f"bytes {start}-{min(start + MIB, size) - 1}/{size}"},
+        )
+        for start in range(0, size, MIB)
+    ]
+    with ScriptedServer(Script(headers=about, length=size), *pieces) as server:
+        client = hub_at(server.address).client
+        header = read_remote_header(client, "o/m", "c" * 40, HubFile(NAME, size), tmp_path)
+        client.close()
+    assert header is not None
+    # One for each part of the header, and none for what is behind it.
+    assert len(server.requests) == 1 + -(-header.data_offset // MIB)
+    assert read_vocabulary(header).size == 151_936
+
+
 def test_a_connection_that_brings_nothing_is_an_error(loopback: LoopbackHub, client: HubClient, tmp_path: Path) -> None:
     loopback.cdn_faults.append(Fault(after=0, then=Then.RST))
     with pytest.raises(HubError) as error:

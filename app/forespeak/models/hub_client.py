@@ -243,7 +243,9 @@ class HubClient:
                 try:
                     self._transports[proxy] = httpx2.HTTPTransport(proxy=proxy)
                 except (ValueError, ImportError, httpx2.InvalidURL) as error:
-                    raise httpx2.ProxyError(f"Proxies of this kind cannot be used: {proxy}") from error
+                    # Without the address, which may hold a password.
+                    kind = (proxy or "").partition("://")[0]
+                    raise httpx2.ProxyError(f"Proxies of the kind “{kind}” cannot be used") from error
             return self._transports[proxy]
 
 

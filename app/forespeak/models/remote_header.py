@@ -93,6 +93,7 @@ class _RemoteFile:
         self._pieces = iter((FIRST_PIECE, 2 * FIRST_PIECE))
         self._located: Location | None = None
         self._answer: Iterator[bytes] | None = None
+        self._asked_at = 0
         self._knows_ranges = True
         self._open = ExitStack()
         self.size = file.size_bytes
@@ -114,10 +115,12 @@ class _RemoteFile:
             except HubError as error:
                 # What came before the connection broke is good, if we can ask for what comes behind it.
                 broken = error.problem is HubProblem.CONNECTION_LOST and self._knows_ranges
-                if not broken or len(self.data) == before:
+                if not broken or len(self.data) == self._asked_at:
                     raise
                 self.close()
-            if len(self.data) == before:
+                continue
+            # An answer that ended early is followed by another question, unless it brought nothing at all.
+            if len(self.data) == before and (before == self._asked_at or not self._knows_ranges):
                 raise self._short()
         return bytes(self.data[offset:end])
 
@@ -133,7 +136,7 @@ class _RemoteFile:
 
     def _ask(self, end: int) -> None:
         """Ask for the next piece; a short one is then here, from a long one `_answer` reads."""
-        start = len(self.data)
+        self._asked_at = start = len(self.data)
         piece = next(self._pieces, None)
         stop = min(self.size, max(end, start + (piece or _REST)))
         for fresh in (False, True):
