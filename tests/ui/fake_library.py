@@ -120,10 +120,10 @@ class FakeLibrary:
     def recover(self) -> bool:
         return False
 
-    def check(self, entry: LibraryItem, progress: Progress, cancelled: Cancelled) -> str:
+    def check(self, item: LibraryItem, progress: Progress, cancelled: Cancelled) -> str:
         """Stands in for the check of a model's files."""
         self._work(progress, cancelled)
-        return f"“{entry.name}” is as it was published."
+        return f"“{item.name}” is as it was published."
 
     def set_added(self, folders: Sequence[Path]) -> None:
         others = tuple(root for root in self.others if root.kind is not RootKind.ADDED)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QObject, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox
@@ -23,7 +23,7 @@ from forespeak.ui.my_models import MyModels
 from forespeak.ui.theme import DARK
 from ui.models_doubles import Surroundings, my_models, pair
 
-T = TypeVar("T")
+T = TypeVar("T", bound=QObject)
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
@@ -52,8 +52,8 @@ def choose(page: MyModels, name: str) -> None:
 
 
 def dialog(qtbot: QtBot, page: MyModels, kind: type[T]) -> T:
-    qtbot.waitUntil(lambda: page.window().findChild(kind) is not None)  # type: ignore[call-overload]
-    found = page.window().findChild(kind)  # type: ignore[call-overload]
+    qtbot.waitUntil(lambda: page.window().findChild(kind) is not None)
+    found = page.window().findChild(kind)
     assert isinstance(found, kind)
     return found
 
@@ -137,8 +137,14 @@ def test_a_model_is_used_by_buttons_menu_and_keys(around: Surroundings) -> None:
 def test_the_path_is_copied_and_the_file_shown(
     qtbot: QtBot, around: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page, shown = around.page, []
-    monkeypatch.setattr(model_actions, "reveal", lambda path: shown.append(path) or False)
+    page = around.page
+    shown: list[Path] = []
+
+    def unanswered(path: Path) -> bool:
+        shown.append(path)
+        return False
+
+    monkeypatch.setattr(model_actions, "reveal", unanswered)
     choose(page, "Coder-7B")
     page.table.setFocus()
     QTest.keyClick(page.table, Qt.Key.Key_C, CONTROL)
@@ -198,7 +204,8 @@ def drop(page: MyModels, *paths: Path) -> bool:
 
 
 def test_a_dropped_model_is_imported_as_asked_once(qtbot: QtBot, around: Surroundings, tmp_path: Path) -> None:
-    page, remembered = around.page, []
+    page = around.page
+    remembered: list[ImportWay | None] = []
     page.importWayChanged.connect(remembered.append)
     assert drop(page, tmp_path / "first.gguf")
     asked = dialog(qtbot, page, ImportDialog)
@@ -250,7 +257,9 @@ def test_a_task_shows_how_far_it_is_and_can_be_stopped(qtbot: QtBot, tmp_path: P
 
 
 def test_the_models_folder_and_the_others(qtbot: QtBot, around: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
-    page, moves, added = around.page, [], []
+    page = around.page
+    moves: list[Path] = []
+    added: list[tuple[Path, ...]] = []
     page.moveRequested.connect(moves.append)
     page.addedFoldersChanged.connect(added.append)
     assert page.folder_bar.facts.text() == "3 models, 29.3 GB · 210 GB free"

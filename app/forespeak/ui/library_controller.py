@@ -23,7 +23,7 @@ T = TypeVar("T")
 Progress = Callable[[int, int], None]
 Cancelled = Callable[[], bool]
 SHOW_EVERY_MS = 100
-CLOSE_SECONDS = 1.0
+CLOSE_SECONDS = 0.8
 MOST_TOLD = 5
 
 
@@ -184,7 +184,7 @@ class LibraryController(QObject):
     def start(self) -> None:
         self._scanner.run(self._recover, self._recovered, self._fail)
         self.rescan()
-        self._scanner.run(lambda: self._library.watch(self._watched.emit), self._watching, self._fail)
+        self._scanner.run(self._watch, None, self._fail)
 
     @Slot()
     def rescan(self) -> None:
@@ -298,10 +298,10 @@ class LibraryController(QObject):
         self._look.stop()
         self._stop_scan.set()
         self._stop_task.set()
-        if self._unwatch is not None:
-            self._unwatch()
         deadline = time.monotonic() + CLOSE_SECONDS
         self._scanner.close(CLOSE_SECONDS)
+        if self._unwatch is not None:
+            self._unwatch()
         removals, self.removals = self.removals, []
         for _, removal in removals:
             self._doer.run(_finish(removal))
@@ -417,11 +417,10 @@ class LibraryController(QObject):
             self.task = replace(self.task, done=done, total=total)
             self.taskChanged.emit()
 
-    def _watching(self, unwatch: Callable[[], None]) -> None:
+    def _watch(self) -> None:
+        self._unwatch = self._library.watch(self._watched.emit)
         if self._closed:
-            unwatch()
-        else:
-            self._unwatch = unwatch
+            self._unwatch()
 
     def _can_draft(self, target: LibraryItem, item: LibraryItem) -> bool:
         if not item.usable or item.size_bytes > target.size_bytes:
