@@ -72,6 +72,8 @@ class HubAccount(QObject):
         self._worker = Worker("hub account", self)
         self._lock = threading.Lock()
         self._client: HubClient | None = None
+        self._clients: list[HubClient] = []
+        """All there were: a download may still read through a former one."""
         self._hub: HubLike | None = None
         self._settings = file.read()
         self._status = TokenStatus()
@@ -108,6 +110,7 @@ class HubAccount(QObject):
         if self._client is None:
             settings, tokens = self._settings, self._tokens
             self._client = HubClient(settings, lambda: tokens.token(settings.endpoint))
+            self._clients.append(self._client)
         return self._client
 
     def set_settings(self, settings: HubSettings) -> None:
@@ -159,7 +162,11 @@ class HubAccount(QObject):
         self._worker.run(lambda: self._tried(endpoint), self._found, self._failed)
 
     def close(self) -> None:
+        """Once nobody asks any more: connections that are kept open end too."""
         self._worker.close(0.2)
+        with self._lock:
+            for client in self._clients:
+                client.close()
 
     # -- on the worker
 

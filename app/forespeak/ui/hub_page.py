@@ -62,6 +62,7 @@ class HubPage(QWidget):
         add_heading(form, self.tr("Downloads"), self.tr("Two at a time; the limit is for both together."))
         self.limit = QSpinBox()
         self.limit.setRange(0, 10_000)
+        self.limit.setObjectName("bandwidth")
         self.limit.setSuffix(self.tr(" MB/s"))
         self.limit.setSpecialValueText(self.tr("As fast as it goes"))
         self.limit.setKeyboardTracking(False)
