@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from forespeak.engines.chat_template import ChatTemplate, RenderedPrompt
 from forespeak.engines.drafting import Drafting
 from forespeak.engines.engine import (
     ConversionRequest,
@@ -24,7 +25,6 @@ from forespeak.engines.engine import (
     Start,
 )
 from forespeak.engines.llamacpp import bindings
-from forespeak.engines.llamacpp.chat_template import ChatTemplate, RenderedPrompt
 from forespeak.engines.llamacpp.loading import (
     ENGINE,
     ProgressListener,

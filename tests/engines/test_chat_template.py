@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from forespeak.engines.chat_template import ChatTemplate
 from forespeak.engines.engine import ChatMessage, Role
-from forespeak.engines.llamacpp.chat_template import ChatTemplate
 
 SHARED_TEMPLATES = Path(__file__).parents[4] / "shared" / "data" / "chat_templates"
 
