@@ -86,6 +86,8 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "llama_cpp": ("engines/llamacpp",),
     "sqlite3": ("chats",),
     "huggingface_hub": ("models",),
+    "httpx2": ("models",),
+    "keyring": ("models",),
 }
 """Third-party packages that only these rooms may name in an import."""
 
