@@ -7,7 +7,7 @@ import pytest
 from forespeak.engines.chat_template import ChatTemplate
 from forespeak.engines.engine import ChatMessage, Role
 
-SHARED_TEMPLATES = Path(__file__).parents[4] / "shared" / "data" / "chat_templates"
+SHARED_TEMPLATES = Path(__file__).parents[3] / "shared" / "data" / "chat_templates"
 
 CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant"
 ASK = (ChatMessage(Role.SYSTEM, "Be brief."), ChatMessage(Role.USER, "Why is the sky blue?"))

@@ -72,7 +72,7 @@ class ChatTemplate:
         self._own: Template | None = None
         self.problem: str | None = None
         if source is None:
-            self.problem = "The model file has no chat template; ChatML is used instead."
+            self.problem = "The model has no chat template; ChatML is used instead."
             return
         try:
             self._own = _ENVIRONMENT.from_string(source)
