@@ -86,14 +86,14 @@ class _Asked:
 
 def _pair(models: Models, options: argparse.Namespace) -> int:
     from forespeak.pairing.candidate_report import report_lines, report_record
-    from forespeak.pairing.offers import Place
+    from forespeak.pairing.offers import Place, offer_at
 
     engines = _Engines(models.engine)
     hub = None
     try:
         with terminal.Interrupt() as interrupt, terminal.ProgressLine() as line:
             asked = _asked(models, options, engines, line, interrupt.asked)
-            target = _offer(asked.target)
+            target = offer_at(asked.target)
             offers = _offers(asked, interrupt.asked)
             if options.hub:
                 hub = _from_hub(target, line, interrupt.asked)
@@ -162,54 +162,15 @@ def _places() -> Folders:
     return with_chosen_models(folders())
 
 
-def _offer(path: Path) -> Offer:
-    """A model by its path, whatever lies there: what is wrong with it, its verdict says."""
-    from forespeak.models.gguf import GgufError
-    from forespeak.models.vocabulary import cached_header
-    from forespeak.pairing.model_names import parse_name
-    from forespeak.pairing.model_shape import file_shape
-    from forespeak.pairing.offers import Offer, Place
-
-    try:
-        header = cached_header(path)
-    except GgufError:
-        return Offer(path.name, Place.HERE, parse_name(path.stem), _size(path), path=path)
-    try:
-        shape = file_shape(path)
-    except GgufError:
-        shape = None  # a part is missing, as the verdict will say
-    named = parse_name(header.name)
-    if not named.family or named.parameters is None:
-        named = parse_name(path.stem)
-    return Offer(
-        path.name,
-        Place.HERE,
-        named,
-        header.size_bytes,
-        header.quantisation,
-        shape,
-        path=path,
-        kind=header.kind,
-        mtp_layers=header.mtp_layers,
-    )
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size if path.is_file() else sum(each.stat().st_size for each in path.glob("*"))
-    except OSError:
-        return 0
-
-
 def _offers(asked: _Asked, cancelled: Callable[[], bool]) -> list[Offer]:
     """The models that are named, or else all of the library."""
     from forespeak.models.library import Library
     from forespeak.models.library_settings import LibrarySettingsFile
     from forespeak.models.roots import known_roots
-    from forespeak.pairing.offers import local_offer
+    from forespeak.pairing.offers import local_offer, offer_at
 
     if asked.named is not None:
-        return [_offer(path) for path in asked.named]
+        return [offer_at(path) for path in asked.named]
     places = _places()
     added = LibrarySettingsFile(places.config).read().added
     library = Library(places.models, known_roots(added), places.cache)

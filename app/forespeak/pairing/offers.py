@@ -12,6 +12,7 @@ from forespeak.models.good_pairs import GoodModel, GoodPair
 from forespeak.models.hub_files import HubFileGroup
 from forespeak.models.hub_results import HubModel
 from forespeak.models.library import LibraryItem
+from forespeak.models.vocabulary import cached_header
 from forespeak.pairing.model_names import Kinship, ModelName, kinship, parse_name
 from forespeak.pairing.model_shape import ModelShape, WeightFormat, estimated_shape, file_shape, weight_format
 
@@ -116,6 +117,32 @@ def local_offer(item: LibraryItem) -> Offer:
     return from_library(item, shape)
 
 
+def offer_at(path: Path) -> Offer:
+    """A model by its path, whatever lies there: what is wrong with it, its verdict says."""
+    try:
+        header = cached_header(path)
+    except GgufError:
+        return Offer(path.name, Place.HERE, parse_name(path.stem), _size(path), path=path)
+    try:
+        shape = file_shape(path)
+    except GgufError:
+        shape = None  # a part is missing, as the verdict will say
+    named = parse_name(header.name)
+    if not named.family or named.parameters is None:
+        named = parse_name(path.stem)
+    return Offer(
+        path.name,
+        Place.HERE,
+        named,
+        header.size_bytes,
+        header.quantisation,
+        shape,
+        path=path,
+        kind=header.kind,
+        mtp_layers=header.mtp_layers,
+    )
+
+
 def from_good(model: GoodModel) -> Offer:
     """A model of a well-known pair."""
     named = parse_name(model.name)
@@ -174,3 +201,10 @@ def same_thing(offer: Offer) -> tuple[object, ...]:
 def _kind_of(group: HubFileGroup) -> GgufKind:
     lowered = f"{group.repo} {group.name}".lower()
     return GgufKind.DRAFT_HEAD if "eagle3" in lowered or "eagle-3" in lowered else group.kind
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else sum(each.stat().st_size for each in path.glob("*"))
+    except OSError:
+        return 0

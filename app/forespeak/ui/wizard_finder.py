@@ -1,0 +1,118 @@
+"""What the pairing wizard asks of disk and Hub: which models could draft for a target. Nothing of Qt; slow to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from forespeak.engines.engine import LoadRequest
+from forespeak.errors import UserFacingError
+from forespeak.models.folders import Folders
+from forespeak.models.good_pairs import GoodPair
+from forespeak.models.hub import Hub
+from forespeak.models.library import LibraryItem
+from forespeak.models.machine_memory import Machine
+from forespeak.pairing.candidates import Candidates, find_candidates
+from forespeak.pairing.compatibility import Judge
+from forespeak.pairing.hub_offers import HubOffers, hub_offers
+from forespeak.pairing.knowledge import local_knowledge
+from forespeak.pairing.load_plan import memory_settings
+from forespeak.pairing.machine_speed import Basis, machine_speed
+from forespeak.pairing.offers import Offer, known_drafts, local_offer, offer_at
+from forespeak.pairing.pair_memory import PairFiles
+from forespeak.pairing.pairs import FOLDER, NamedPairs
+
+Cancelled = Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What could draft for a target.
+
+    `plain_rate`: tokens per second of the target alone on this machine, None if its size is not known; `is_timed`: it
+    was timed here, else supposed. `free_bytes`: the memory that a pair could have.
+    """
+
+    target: Offer
+    candidates: Candidates
+    plain_rate: float | None
+    is_timed: bool
+    free_bytes: int
+
+
+class Finder(Protocol):
+    """Both wait, for the disk or the network, and raise UserFacingError. `items` is what the library knows now."""
+
+    def find(self, target: Path, items: Sequence[LibraryItem], hub: HubOffers | None) -> Found: ...
+
+    def search(
+        self, target: Path, items: Sequence[LibraryItem], cancelled: Cancelled, tell: Callable[[str], None]
+    ) -> HubOffers:
+        """Drafts on the Hub; what could not be asked is told among its problems."""
+        ...
+
+
+class DiskFinder:
+    """`machine`: its memory once the chat's own pair has gone, which a kept pair would take the place of."""
+
+    def __init__(
+        self,
+        where: Folders,
+        hub: Callable[[], Hub],
+        pairs: Sequence[GoodPair],
+        machine: Callable[[], Machine],
+        context_length: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        self._where, self._hub, self._pairs = where, hub, pairs
+        self._machine, self._context_length = machine, context_length
+
+    def find(self, target: Path, items: Sequence[LibraryItem], hub: HubOffers | None) -> Found:
+        offer = self._target(target, items)
+        offers = [local_offer(item) for item in items]
+        # What was looked at on the Hub comes before the same thing of which only the name is known.
+        offers += hub.offers if hub is not None else []
+        offers += known_drafts(offer, self._pairs)
+        machine = self._machine()
+        learned = PairFiles(self._where.pairs)
+        speed = machine_speed(learned.everything(), self._where.data)
+        knowledge = local_knowledge(
+            target,
+            Judge(self._where.cache / "verdicts"),
+            NamedPairs(self._where.data / FOLDER),
+            learned,
+            memory_settings(LoadRequest(target, context_length=self._context_length()), machine),
+            machine,
+            (lambda _: None) if hub is None else hub.header,
+        )
+        costs = None if offer.shape is None else speed.costs(offer.shape, target)
+        return Found(
+            offer,
+            find_candidates(offer, offers, speed, knowledge),
+            None if costs is None else 1.0 / costs.seconds(1),
+            costs is not None and costs.basis is Basis.THIS_FILE,
+            _free(machine),
+        )
+
+    def search(
+        self, target: Path, items: Sequence[LibraryItem], cancelled: Cancelled, tell: Callable[[str], None]
+    ) -> HubOffers:
+        offer = self._target(target, items)
+        return hub_offers(self._hub(), offer, self._pairs, self._where.cache / "headers", cancelled, tell)
+
+    def _target(self, path: Path, items: Sequence[LibraryItem]) -> Offer:
+        if not path.exists():
+            raise UserFacingError(
+                f"“{path.name}” is not there any more.",
+                f"It was in {path.parent}.",
+                "Choose another target, or put the file back.",
+            )
+        item = next((each for each in items if each.path == path), None)
+        return offer_at(path) if item is None else local_offer(item)
+
+
+def _free(machine: Machine) -> int:
+    """Main memory, and that of GPUs where they have their own."""
+    gpus = 0 if machine.unified else sum(gpu.free_bytes for gpu in machine.gpus)
+    return machine.available_bytes + gpus
