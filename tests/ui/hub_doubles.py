@@ -44,7 +44,7 @@ def group(
     label: str | None = "Q4_K_M", size: int = 4_680_000_000, repo: str = "someone/Small-7B-GGUF", **more: object
 ) -> HubFileGroup:
     shards = int(str(more.pop("shards", 1)))
-    stem = f"small-7b-{(label or 'x').lower()}"
+    stem = f"{repo.rpartition('/')[2].removesuffix('-GGUF').lower()}-{(label or 'x').lower()}"
     names = [f"{stem}.gguf"] if shards == 1 else [f"{stem}-{n:05d}-of-{shards:05d}.gguf" for n in range(1, shards + 1)]
     files = tuple(
         HubFile(name, size // shards, hashlib.sha256(f"{name} {size}".encode()).hexdigest()) for name in names

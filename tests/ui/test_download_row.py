@@ -115,15 +115,28 @@ def test_an_mlx_model_is_not_offered_as_a_target(make: Make) -> None:
         (DownloadState.PAUSED, Qt.Key.Key_Return, "resumeRequested"),
         (DownloadState.FAILED, Qt.Key.Key_Return, "retryRequested"),
         (DownloadState.DONE, Qt.Key.Key_Return, "showRequested"),
-        (DownloadState.RUNNING, Qt.Key.Key_Delete, "cancelRequested"),
+        (DownloadState.QUEUED, Qt.Key.Key_Delete, "cancelRequested"),
         (DownloadState.DONE, Qt.Key.Key_Delete, "clearRequested"),
         (DownloadState.RUNNING, Qt.Key.Key_Down, "stepRequested"),
     ],
 )
 def test_keys(qtbot: QtBot, make: Make, state: DownloadState, key: Qt.Key, signal: str) -> None:
-    row = make(replace(RUNNING, state=state))
+    row = make(replace(RUNNING, state=state, done_bytes=1000))
     with qtbot.waitSignal(getattr(row, signal)):
         QTest.keyClick(row, key)
+
+
+def test_what_has_come_is_not_lost_by_a_slip(qtbot: QtBot, make: Make) -> None:
+    row = make(RUNNING)
+    with qtbot.assertNotEmitted(row.cancelRequested):
+        QTest.keyClick(row, Qt.Key.Key_Delete)
+    row.show_download(replace(RUNNING, done_bytes=2 * GB))
+    assert row.buttons["cancel"].text() == "Delete 2 GB"
+    with qtbot.waitSignal(row.cancelRequested):
+        row.buttons["cancel"].click()
+    row.buttons["cancel"].click()
+    row.show_download(replace(RUNNING, state=DownloadState.PAUSED))
+    assert row.buttons["cancel"].text() == "Cancel"
 
 
 def test_alt_and_an_arrow_move(qtbot: QtBot, make: Make) -> None:

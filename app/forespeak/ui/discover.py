@@ -107,7 +107,7 @@ class DiscoverTab(QWidget):
 
     def _make_search(self) -> None:
         self.search = QLineEdit()
-        self.search.setPlaceholderText(self.tr("Search the Hub, or paste a model's address"))
+        self.search.setPlaceholderText(self.tr("Search the Hub, or paste an address"))
         self.search.setAccessibleName(self.tr("Search the Hub"))
         self.search.setClearButtonEnabled(True)
         self.search.setMaxLength(200)

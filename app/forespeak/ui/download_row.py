@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
+from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -27,6 +27,9 @@ from forespeak.ui.hub_words import left_words, speed_words
 from forespeak.ui.icons import icon
 from forespeak.ui.theme import LIGHT, Theme
 
+SURE_FROM_BYTES = 100_000_000
+"""What is there of a download that one would rather not lose to a slip of the hand."""
+SURE_MS = 6000
 WIDE = 760
 """From this width in pixels on a row has its buttons beside the name."""
 _ABOUT_ACCESS = {
@@ -62,10 +65,13 @@ class DownloadRow(QFrame):
     def __init__(self, download: Download, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("downloadRow")
-        self.setProperty("card", True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._theme = LIGHT
         self._can_up = self._can_down = False
+        self._asked = QTimer(self)
+        self._asked.setSingleShot(True)
+        self._asked.setInterval(SURE_MS)
+        self._asked.timeout.connect(self._show_cancel)
         self.download = download
         self.name = ElidedLabel(self)
         self.name.setObjectName("rowName")
@@ -132,7 +138,10 @@ class DownloadRow(QFrame):
         self._show_moves()
 
     def show_download(self, download: Download) -> None:
+        if download.state is not self.download.state:
+            self._asked.stop()
         self.download = download
+        self._show_cancel()
         title = " · ".join(part for part in (download.repo.rpartition("/")[2], download.label) if part)
         self.name.set_words(title)
         owner = download.repo.rpartition("/")[0]
@@ -253,7 +262,23 @@ class DownloadRow(QFrame):
 
     @Slot()
     def _cancel(self) -> None:
-        self.cancelRequested.emit(self.download.id)
+        """What has come so far goes with it: from some size on that takes a second press."""
+        if self.download.done_bytes < SURE_FROM_BYTES or self._asked.isActive():
+            self._asked.stop()
+            self._show_cancel()
+            self.cancelRequested.emit(self.download.id)
+        else:
+            self._asked.start()
+            self._show_cancel()
+
+    @Slot()
+    def _show_cancel(self) -> None:
+        done = size_words(self.download.done_bytes)
+        button = self.buttons["cancel"]
+        button.setText(self.tr("Delete {0}").format(done) if self._asked.isActive() else self.tr("Cancel"))
+        button.setProperty("danger", self._asked.isActive())
+        button.style().unpolish(button)
+        button.style().polish(button)
 
     @Slot()
     def _clear(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QSpinBox, QVBoxLayout, QWidget
 
 from forespeak.errors import UserFacingError
 from forespeak.models.hub_settings import (
@@ -46,9 +46,12 @@ class HubPage(QWidget):
         self.proxy.field.editingFinished.connect(self._take_proxy)
         self.offline = QCheckBox(self.tr("Work offline"))
         self.offline.toggled.connect(self._take_offline)
-        form.addRow("", self.offline)
         self.offline_note = caption("")
-        form.addRow("", self.offline_note)
+        offline = QVBoxLayout()
+        offline.setSpacing(3)
+        offline.addWidget(self.offline)
+        offline.addWidget(self.offline_note)
+        form.addRow("", offline)
         add_heading(
             form,
             self.tr("Token"),

@@ -75,6 +75,8 @@ class SettingsDialog(QDialog):
     def add_page(self, page: QWidget, title: str) -> None:
         """Behind the others. It keeps what it changes by itself."""
         self.tabs.addTab(scrolled(page), title)
+        # All the tabs in sight.
+        self.resize(max(self.width(), self.tabs.tabBar().sizeHint().width() + 40), self.height())
 
     @Slot(int)
     def _page_changed(self, page: int) -> None:
