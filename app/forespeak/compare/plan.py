@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Role, Start
+from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Role, Start, TextSourceSettings
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
 
@@ -33,23 +33,41 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One message to answer. `name` is unique within its category."""
+    """One message to answer. `name` is unique within its category.
+
+    `messages`: the conversation that the reply continues, of which `text` is the last message; empty: `text` alone.
+    `language` is a BCP 47 tag. `answer` is the length of reply that the text asks for, short or long. `private`: the
+    words are the user's own, and stand in no report unless that is wanted.
+    """
 
     category: str
     name: str
     text: str
+    language: str = "en"
+    answer: str = "long"
+    messages: tuple[ChatMessage, ...] = ()
+    private: bool = False
+
+    @property
+    def conversation(self) -> tuple[ChatMessage, ...]:
+        return self.messages or (ChatMessage(Role.USER, self.text),)
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way of drafting: sources, asked in their order, and the length of a draft; None: as many tokens as pay."""
+    """A way of drafting: sources, asked in their order, and the length of a draft; None: as many tokens as pay.
+
+    `twin` tells equal ways apart, which are measured against each other to see what chance does.
+    """
 
     sources: tuple[Source, ...] = ()
     draft_length: int | None = None
+    twin: int = 0
 
     @property
     def is_plain(self) -> bool:
-        return not self.sources
+        """Whether this is what the others are compared with."""
+        return not self.sources and not self.twin
 
     @property
     def needs_model(self) -> bool:
@@ -57,14 +75,18 @@ class Way:
 
     @property
     def name(self) -> str:
-        """Stands for the way in files: `plain`, `draft-model auto`, `prompt-lookup+draft-model 4`."""
-        if self.is_plain:
-            return "plain"
+        """Stands for the way in files: `plain`, `draft-model auto`, `prompt-lookup+draft-model 4`, `plain #2`."""
+        again = f" #{self.twin + 1}" if self.twin else ""
+        if not self.sources:
+            return f"plain{again}"
         length = "auto" if self.draft_length is None else str(self.draft_length)
-        return f"{'+'.join(source.value for source in self.sources)} {length}"
+        return f"{'+'.join(source.value for source in self.sources)} {length}{again}"
 
 
 PLAIN = Way()
+
+Place = tuple[int, float, Way]
+"""Where something is measured: the pair, counted from 0, the temperature, and the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +96,8 @@ class Comparison:
     `sampling` holds what all runs share; its temperature is replaced by each of `temperatures`, and its seed grows by
     one from repetition to repetition, so that at temperatures above 0 each brings other words. `start`: COLD reads
     the prompt anew for each run, FRESH also forgets what was learned, WARM lets the ways of one visit share the
-    prompt's cache: only decoding is then compared. Raises ValueError where there is nothing to measure.
+    prompt's cache: only decoding is then compared. `places`: what is measured of all combinations, plain aside; None:
+    everything. Raises ValueError where there is nothing to measure.
     """
 
     pairs: tuple[Pair, ...]
@@ -90,6 +113,9 @@ class Comparison:
     reproducible: bool = False
     threads: int | None = None
     context_length: int | None = None
+    gpu_layers: int = -1
+    text_sources: TextSourceSettings = field(default_factory=TextSourceSettings)
+    places: frozenset[Place] | None = None
 
     def __post_init__(self) -> None:
         for name in ("pairs", "ways", "prompts", "temperatures"):
@@ -105,15 +131,29 @@ class Comparison:
 
     def ways_of(self, pair: Pair) -> tuple[Way, ...]:
         """Plain, and the ways that this pair has what it takes for."""
-        return (PLAIN, *(way for way in self.ways if pair.draft is not None or not way.needs_model))
+        index = self.pairs.index(pair)
+        ways = [way for way in self.ways if pair.draft is not None or not way.needs_model]
+        return (PLAIN, *(way for way in ways if self.temperatures_of(index, way)))
+
+    def temperatures_of(self, pair: int, way: Way) -> tuple[float, ...]:
+        """The temperatures at which a pair, counted from 0, is measured this way."""
+        places = self.places
+        if places is None:
+            return self.temperatures
+        if way.is_plain:
+            wanted = {temperature for index, temperature, _ in places if index == pair}
+        else:
+            wanted = {temperature for index, temperature, each in places if (index, each) == (pair, way)}
+        return tuple(temperature for temperature in self.temperatures if temperature in wanted)
 
     def load_request(self, pair: Pair) -> LoadRequest:
         return LoadRequest(
             target=pair.target,
-            draft=pair.draft if any(way.needs_model for way in self.ways) else None,
+            draft=pair.draft if any(way.needs_model for way in self.ways_of(pair)) else None,
             context_length=self.context_length,
             reproducible=self.reproducible,
             threads=self.threads,
+            gpu_layers=self.gpu_layers,
         )
 
 
@@ -145,33 +185,41 @@ def visits(comparison: Comparison, pair: int, ways: Sequence[Way]) -> Iterator[V
     for repetition in range(comparison.runs):
         turn = repetition
         for temperature in comparison.temperatures:
+            here = [way for way in ways if temperature in comparison.temperatures_of(pair, way)]
+            if len(here) < 2:
+                continue  # plain alone is compared with nothing
             for prompt in comparison.prompts:
                 yield tuple(
                     Task(pair, prompt, temperature, way, repetition, place)
-                    for place, way in enumerate(turned(ways, turn))
+                    for place, way in enumerate(turned(here, turn))
                 )
                 turn += 1
 
 
 def warm_up(comparison: Comparison, pair: int, ways: Sequence[Way]) -> Visit:
     """A short run of each way, which counts nowhere: memory is touched, clocks speed up."""
-    prompt, temperature = comparison.prompts[0], comparison.temperatures[0]
-    return tuple(Task(pair, prompt, temperature, way, None, place) for place, way in enumerate(ways))
+    prompt = comparison.prompts[0]
+    return tuple(
+        Task(pair, prompt, comparison.temperatures_of(pair, way)[0], way, None, place) for place, way in enumerate(ways)
+    )
 
 
 def seed_of(comparison: Comparison, task: Task) -> int:
     return (comparison.sampling.seed + (task.repetition or 0)) % 2**64
 
 
-def generation_request(comparison: Comparison, task: Task) -> GenerationRequest:
+def generation_request(comparison: Comparison, task: Task, *, first: bool | None = None) -> GenerationRequest:
+    """`first`: whether it is the first run of its visit that is made; None: if its place says so."""
+    first = task.place == 0 if first is None else first
     tokens = comparison.tokens if task.repetition is not None else min(comparison.tokens, WARM_UP_TOKENS)
     return GenerationRequest(
-        messages=(ChatMessage(Role.USER, task.prompt.text),),
+        messages=task.prompt.conversation,
         sources=task.way.sources,
         sampling=replace(comparison.sampling, temperature=task.temperature, seed=seed_of(comparison, task)),
         rule=comparison.rule,
         draft_length=task.way.draft_length,
         max_tokens=tokens,
         # The first way of a visit has nothing to share: the cache holds another prompt's beginning at best.
-        start=Start.COLD if comparison.start is Start.WARM and task.place == 0 else comparison.start,
+        start=Start.COLD if comparison.start is Start.WARM and first else comparison.start,
+        text_sources=comparison.text_sources,
     )

@@ -130,7 +130,9 @@ class Record:
                 {"name": way.name, "sources": way.sources, "draft_length": way.draft_length}
                 for way in (PLAIN, *comparison.ways)
             ],
-            "prompts": [asdict(prompt) for prompt in comparison.prompts],
+            "prompts": [
+                {"category": prompt.category, "name": prompt.name, "text": prompt.text} for prompt in comparison.prompts
+            ],
         }
 
     def _pair_record(self, pair: int) -> dict[str, Any]:

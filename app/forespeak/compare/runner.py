@@ -6,20 +6,19 @@ It blocks: windows call it on a thread of its own. Nothing here knows a terminal
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from forespeak.compare.control import Control
+from forespeak.compare.forecast import Forecast
 from forespeak.compare.machine import Disturbance, MachineNotes, machine_notes
 from forespeak.compare.plan import Comparison, Task, Visit, Way, generation_request, seed_of, visits, warm_up
+from forespeak.compare.recording import RecordedStep, recording_of
 from forespeak.engines.engine import Engine, Loaded, LoadRequest, Notice, Progress
 from forespeak.errors import UserFacingError
 from forespeak.speculation.events import Finished
 from forespeak.speculation.trace import FinishReason, GenerationStats, Step, text_of
-
-_RECENT = 12
-"""Runs of a kind whose mean tells how long the next one takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,8 @@ class Run:
 
     `others_cores`: processor cores that other programs used meanwhile, on average. `identical`: whether the tokens
     are those of plain in the same visit, else `differs_at` is the first one that is not, counted from 0; None where
-    there is nothing to compare with. `began` counts seconds since the comparison's own beginning.
+    there is nothing to compare with. `began` counts seconds since the comparison's own beginning. `recording` is empty
+    unless the runner was asked to keep it.
     """
 
     task: Task
@@ -60,6 +60,7 @@ class Run:
     notices: tuple[str, ...] = ()
     identical: bool | None = None
     differs_at: int | None = None
+    recording: tuple[RecordedStep, ...] = ()
 
     @property
     def rate(self) -> float | None:
@@ -69,7 +70,10 @@ class Run:
 
 @dataclass(slots=True)
 class Results:
-    """What has been measured so far. `problems` are pairs that could not be loaded, and why."""
+    """What has been measured so far. `problems` are pairs that could not be loaded, and why.
+
+    `complete`: all was measured. `out_of_time`: it ended because its time was over.
+    """
 
     comparison: Comparison
     machine: MachineNotes
@@ -78,6 +82,7 @@ class Results:
     problems: dict[int, str] = field(default_factory=dict)
     runs: list[Run] = field(default_factory=list)
     complete: bool = False
+    out_of_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +118,28 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
+class Stepped:
+    """A step of the run that goes on, told where recordings are kept."""
+
+    task: Task
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
 class Ran:
+    """A run is over. It is not compared with plain before its visit is."""
+
     run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Nothing runs until it goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class WentOn:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +149,16 @@ class Visited:
     runs: tuple[Run, ...]
 
 
-Happening = Loading | PairReady | PairFailed | Running | Ran | Visited
+Happening = Loading | PairReady | PairFailed | Running | Stepped | Ran | Visited | Paused | WentOn
 
 
 class Runner:
-    """Measures one comparison. `clock` gives seconds; `others` the cores that others used since it was last asked."""
+    """Measures one comparison. `clock` gives seconds; `others` the cores that others used since it was last asked.
+
+    `keep_recordings`: each run keeps what a replay needs, and steps are told as they come. `former` is what an earlier
+    runner of the same comparison left: it is kept, and what is missing is made. `budget_seconds`: no visit is begun
+    that would probably end later; each pair has an equal share of what is left. A pause does not count.
+    """
 
     def __init__(
         self,
@@ -139,28 +169,61 @@ class Runner:
         *,
         clock: Callable[[], float] = time.perf_counter,
         others: Callable[[], float] | None = None,
+        keep_recordings: bool = False,
+        control: Control | None = None,
+        former: Results | None = None,
+        budget_seconds: float | None = None,
     ) -> None:
         self._comparison = comparison
         self._engine = engine
         self._listen = listen
-        self._cancelled = cancelled
+        self._control = control or Control()
+        self._asked_to_stop = cancelled
         self._clock = clock
         self._others = Disturbance().since_last_look if others is None else others
-        self._began = clock()
-        self._forecast = _Forecast(comparison)
-        self.results = Results(comparison, machine_notes(), datetime.now(UTC))
+        self._keep_recordings = keep_recordings
+        self._done = {run.task: run for run in former.runs} if former else {}
+        self._budget = budget_seconds
+        self._started = clock()
+        # The seconds of this runner's runs go on where the last one ended.
+        self._began = self._started - max((run.began + run.seconds for run in self._done.values()), default=0.0)
+        self._paused_seconds = 0.0
+        self._deadline: float | None = None
+        self._forecast = Forecast(comparison)
+        self.results = Results(comparison, machine_notes(), former.began_at if former else datetime.now(UTC))
+        if former:
+            self.results.loaded.update(former.loaded)
 
     def run(self) -> Results:
         """Measure until all is done or `cancelled`: then what was finished is there and `complete` is False.
 
         A pair or a run that fails is recorded, and the rest goes on.
         """
-        self.results.complete = all(self._measure_pair(pair) for pair in range(len(self._comparison.pairs)))
+        pairs = range(len(self._comparison.pairs))
+        whole = True
+        for pair in pairs:
+            self._share_time(len(pairs) - pair)
+            if not self._measure_pair(pair):
+                whole = False
+                if self._cancelled():
+                    break
+        self.results.complete = whole
+        self.results.out_of_time = not whole and not self._cancelled()
         return self.results
 
+    def _cancelled(self) -> bool:
+        return self._asked_to_stop() or self._control.stopped()
+
+    def _share_time(self, pairs_left: int) -> None:
+        if self._budget is not None:
+            now = self._clock() - self._paused_seconds
+            self._deadline = now + max(0.0, self._started + self._budget - now) / pairs_left
+
     def _measure_pair(self, pair: int) -> bool:
-        """False: stopped."""
+        """False: stopped, or out of time."""
         comparison = self._comparison
+        if self._keep_what_is_done(pair):
+            return True
         try:
             loaded = self._load(pair, comparison.load_request(comparison.pairs[pair]))
         except UserFacingError as error:
@@ -169,7 +232,7 @@ class Runner:
         if loaded is None:
             return False
         self.results.loaded[pair] = loaded
-        ways = [way for way in comparison.ways_of(comparison.pairs[pair]) if loaded.draft or not way.needs_model]
+        ways = self._usable_ways(pair, loaded)
         if len(ways) == 1:
             self._give_up(pair, loaded.draft_problem or "It has no draft model, and all that is compared needs one.")
             return True
@@ -177,9 +240,25 @@ class Runner:
         self._forecast.keep(pair, ways)
         if comparison.warm_up:
             for task in warm_up(comparison, pair, ways):
-                if self._run(task) is None:
+                if self._run(task, first=True) is None:
                     return False
         return all(self._visit(visit) for visit in visits(comparison, pair, ways))
+
+    def _keep_what_is_done(self, pair: int) -> bool:
+        """Whether an earlier runner has done all of a pair, so that it need not be loaded."""
+        loaded = self.results.loaded.get(pair)
+        if loaded is None:
+            return False
+        ways = self._usable_ways(pair, loaded)
+        everything = list(visits(self._comparison, pair, ways))
+        if not everything or not all(task in self._done for visit in everything for task in visit):
+            return False
+        self._forecast.keep(pair, ways)
+        return all(self._visit(visit) for visit in everything)
+
+    def _usable_ways(self, pair: int, loaded: Loaded) -> list[Way]:
+        ways = self._comparison.ways_of(self._comparison.pairs[pair])
+        return [way for way in ways if loaded.draft or not way.needs_model]
 
     def _give_up(self, pair: int, problem: str) -> None:
         self.results.problems[pair] = problem
@@ -190,22 +269,48 @@ class Runner:
         return self._engine.load(request, lambda progress: self._listen(Loading(pair, progress)), self._cancelled)
 
     def _visit(self, visit: Visit) -> bool:
-        """False: stopped. What was finished by then is kept."""
+        """False: stopped, or out of time. What was finished by then is kept."""
         runs: list[Run] = []
+        made = 0
+        if self._too_late(visit):
+            return False
         for task in visit:
-            run = self._run(task)
+            former = self._done.get(task)
+            run = former or self._run(task, first=made == 0)
             if run is None:
                 break
             self._forecast.add(run)
             runs.append(run)
-            self._listen(Ran(run))
+            if former is None:
+                made += 1
+                self._listen(Ran(run))
         compared = _compared(runs)
         self.results.runs += compared
-        self._listen(Visited(compared))
+        if made:
+            self._listen(Visited(compared))
         return len(runs) == len(visit)
 
-    def _run(self, task: Task) -> Run | None:
+    def _too_late(self, visit: Visit) -> bool:
+        """Whether a visit would end behind the time, as far as that is known. One is made in any case."""
+        if self._deadline is None or all(task in self._done for task in visit):
+            return False
+        now = self._clock() - self._paused_seconds
+        if not any(run.task.pair == visit[0].pair for run in self.results.runs):
+            return now >= self._deadline
+        expected = sum(self._forecast.seconds_of(task) for task in visit if task not in self._done)
+        return now + expected > self._deadline
+
+    def _wait_if_paused(self) -> None:
+        if self._control.is_paused:
+            self._listen(Paused())
+            began = self._clock()
+            self._control.wait()
+            self._paused_seconds += self._clock() - began
+            self._listen(WentOn())
+
+    def _run(self, task: Task, *, first: bool) -> Run | None:
         """One run from beginning to end; None if it was stopped in between."""
+        self._wait_if_paused()
         if self._cancelled():
             return None
         self._listen(Running(task, self._forecast.done, self._forecast.total, self._forecast.seconds_left))
@@ -215,12 +320,14 @@ class Runner:
         failure: str | None = None
         self._others()
         began = self._clock()
-        events = self._engine.generate(generation_request(self._comparison, task), self._cancelled)
+        events = self._engine.generate(generation_request(self._comparison, task, first=first), self._cancelled)
         try:
             for event in events:
                 match event:
                     case Step():
                         steps.append(event)
+                        if self._keep_recordings:
+                            self._listen(Stepped(task, event))
                     case Notice(text):
                         notices.append(text)
                     case Finished():
@@ -246,13 +353,14 @@ class Runner:
             finish=finished.reason,
             text=text_of(steps),
             token_ids=tuple(token.id for step in steps for token in step.emitted),
-            steps=tuple(map(_figures, steps)),
+            steps=tuple(map(figures_of, steps)),
             stats=finished.stats,
             notices=tuple(notices),
+            recording=recording_of(steps, finished.stats) if self._keep_recordings else (),
         )
 
 
-def _figures(step: Step) -> StepFigures:
+def figures_of(step: Step) -> StepFigures:
     return StepFigures(
         len(step.emitted), step.tested_count, step.accepted_count, step.draft_seconds, step.target_seconds
     )
@@ -274,43 +382,3 @@ def _compared_with(plain: Sequence[int], run: Run) -> Run:
     pairs = enumerate(zip(plain, run.token_ids, strict=False))
     shorter = min(len(plain), len(run.token_ids))
     return replace(run, identical=False, differs_at=next((i for i, (a, b) in pairs if a != b), shorter))
-
-
-class _Forecast:
-    """How many runs are left, and how long they take, judged by the finished ones of the same pair and way."""
-
-    def __init__(self, comparison: Comparison) -> None:
-        self._each = comparison.runs * len(comparison.prompts) * len(comparison.temperatures)
-        self._left: Counter[tuple[int, Way]] = Counter()
-        self._took: defaultdict[tuple[int, Way], list[float]] = defaultdict(list)
-        self.done = 0
-        for pair in range(len(comparison.pairs)):
-            self.keep(pair, comparison.ways_of(comparison.pairs[pair]))
-
-    @property
-    def total(self) -> int:
-        return self.done + self._left.total()
-
-    @property
-    def seconds_left(self) -> float | None:
-        known = {kind: sum(took[-_RECENT:]) / len(took[-_RECENT:]) for kind, took in self._took.items()}
-        if not known:
-            return None
-        usual = sum(known.values()) / len(known)
-        return sum(count * known.get(kind, usual) for kind, count in self._left.items())
-
-    def keep(self, pair: int, ways: Sequence[Way]) -> None:
-        """These are the ways of the pair that will be measured."""
-        self.drop(pair)
-        self._left.update({(pair, way): self._each for way in ways})
-
-    def drop(self, pair: int) -> None:
-        for kind in [kind for kind in self._left if kind[0] == pair]:
-            del self._left[kind]
-
-    def add(self, run: Run) -> None:
-        kind = (run.task.pair, run.task.way)
-        self.done += 1
-        self._left[kind] -= 1
-        if run.failure is None:
-            self._took[kind].append(run.seconds)
