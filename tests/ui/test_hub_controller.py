@@ -147,6 +147,14 @@ def test_a_repo_opens_and_then_its_card(qtbot: QtBot, controller: HubController,
     assert len(hub.asked) == 2, "it is open already"
 
 
+def test_a_card_comes_without_html(qtbot: QtBot, controller: HubController, hub: FakeHub) -> None:
+    hub.card_text = "<script>x</script><b>Words</b>"
+    controller.open_repo("owner/Model-1")
+    qtbot.waitUntil(lambda: controller.repo.card is not None)
+    assert controller.repo.card is not None
+    assert controller.repo.card.text == "**Words**"
+
+
 def test_a_card_that_fails_leaves_the_files(qtbot: QtBot, controller: HubController, hub: FakeHub) -> None:
     hub.errors["card"] = no_network()
     controller.open_repo("owner/Model-1")

@@ -8,7 +8,6 @@ from PySide6.QtCore import QEvent, QPoint, QRect, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QGuiApplication, QHelpEvent, QResizeEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPushButton, QToolTip, QVBoxLayout, QWidget
 
-from forespeak.ui.card_text import card_markdown
 from forespeak.ui.message_body import MessageBody
 from forespeak.ui.text_look import Look
 from forespeak.ui.theme import LIGHT, MarkStyle, Theme
@@ -44,9 +43,9 @@ class CardView(QWidget):
         self._lay_out()
 
     def set_card(self, text: str, page: str) -> None:
-        """`text` is a README as it came; `page` the repo's address, from which its relative links count."""
+        """`text` is what `card_markdown` made; `page` the repo's address, from which its relative links count."""
         self._page = page
-        self.body.document.set_text(card_markdown(text), ())
+        self.body.document.set_text(text, ())
         self.body.content_changed()
         self.body.setAccessibleDescription(self.body.document.text[:2000])
         self._lay_out()

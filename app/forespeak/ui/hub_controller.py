@@ -12,6 +12,7 @@ from forespeak.errors import UserFacingError
 from forespeak.models.hub import repo_in
 from forespeak.models.hub_errors import offline_error
 from forespeak.models.hub_results import Card, HubModel, HubRepo, SearchPage, SearchQuery
+from forespeak.ui.card_text import card_markdown
 from forespeak.ui.hub_account import HubAccount
 from forespeak.ui.latest import Latest
 
@@ -48,7 +49,7 @@ class SearchStatus:
 
 @dataclass(frozen=True, slots=True)
 class RepoStatus:
-    """`name` None: no repo is open. `card` None: not there yet, or `card_error`."""
+    """`name` None: no repo is open. `card` None: not there yet, or `card_error`; its text is without HTML."""
 
     name: str | None = None
     model: HubModel | None = None
@@ -230,9 +231,13 @@ class HubController(QObject):
     def _read_card(self, repo: HubRepo) -> None:
         self._show_repo(replace(self._repo, card=None, card_error=None))
         account = self._account
-        self._reading.run(
-            lambda stop: account.hub().card(repo, cancelled=stop.is_set), self._card_came, self._card_failed
-        )
+
+        def read(stop: threading.Event) -> Card | None:
+            card = account.hub().card(repo, cancelled=stop.is_set)
+            # A long one takes a while.
+            return None if card is None else replace(card, text=card_markdown(card.text))
+
+        self._reading.run(read, self._card_came, self._card_failed)
 
     def _card_came(self, card: Card | None) -> None:
         if card is not None:
