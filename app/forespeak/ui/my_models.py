@@ -134,6 +134,8 @@ class MyModels(QWidget):
 
         self.scan_words = QLabel()
         self.scan_words.setProperty("caption", True)
+        # A label of a fixed size does not make the whole page be laid out and painted with each new count.
+        self.scan_words.setFixedSize(280, 18)
         self.nothing = QLabel()
         self.nothing.setObjectName("quietNote")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
