@@ -240,7 +240,8 @@ def downloads(target: Path, *, dark: bool = False, size: tuple[int, int] = (1280
     ):
         total = round(size_bytes * GB)
         made = group(label, total, repo, shards=shards)
-        scene.queue.put(download_of(made, f"d{number}", state, done_bytes=round(total * done), **more))
+        download = download_of(made, f"d{number}", state, done_bytes=round(total * done))
+        scene.queue.put(replace(download, **more))  # type: ignore[arg-type]
     scene.page.tabs.setCurrentIndex(2)
     scene.wait()
     scene.save(target)

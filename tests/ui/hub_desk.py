@@ -137,6 +137,9 @@ class Desk:
             self.hub.wait.set()
         self.parts.close()
         self.page.close()
+        # Here and now: what Python's collector finds later, it may find on another thread.
+        self.page.deleteLater()
+        self.parts.deleteLater()
 
     def _compare(self, group: HubFileGroup, item: LibraryItem, stopped: Callable[[], bool]) -> bool:
         return self.same

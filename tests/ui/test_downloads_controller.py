@@ -38,6 +38,7 @@ def it(qtbot: QtBot) -> Iterator[Fixture]:
     qtbot.waitUntil(lambda: made.controller.started)
     yield made
     made.controller.close()
+    made.controller.deleteLater()
 
 
 def test_the_queue_is_made_off_the_ui_thread(it: Fixture) -> None:

@@ -38,6 +38,7 @@ def account(qtbot: QtBot, tmp_path: Path, keyring: Keyring, hub: FakeHub) -> Ite
     made = HubAccount(HubSettingsFile(tmp_path), token_store(keyring), lambda _: hub)
     yield made
     made.close()
+    made.deleteLater()
 
 
 def test_settings_count_at_once_and_are_kept(qtbot: QtBot, tmp_path: Path, account: HubAccount) -> None:

@@ -33,6 +33,8 @@ def controller(qtbot: QtBot, tmp_path: Path, hub: FakeHub) -> Iterator[HubContro
         hub.wait.set()
     made.close()
     account.close()
+    made.deleteLater()
+    account.deleteLater()
 
 
 def test_nothing_is_asked_before_somebody_does(controller: HubController, hub: FakeHub) -> None:

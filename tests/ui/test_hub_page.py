@@ -30,6 +30,7 @@ def account(qtbot: QtBot, tmp_path: Path) -> Iterator[HubAccount]:
     made = HubAccount(HubSettingsFile(tmp_path), token_store(), lambda _: FakeHub())
     yield made
     made.close()
+    made.deleteLater()
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def test_the_end_of_the_list_asks_for_more(qtbot: QtBot, repos: RepoList) -> Non
         repos.set_models([model("o/M")])
         repos.look_ahead()
     repos.set_models([model(f"o/M{number}") for number in range(60)])
-    with qtbot.assertNotEmitted(repos.moreWanted):
+    with qtbot.assertNotEmitted(repos.moreWanted, wait=50):
         repos.look_ahead()
     with qtbot.waitSignal(repos.moreWanted):
         repos.scrollToBottom()
@@ -71,7 +71,7 @@ def test_more_rows_leave_the_place(repos: RepoList) -> None:
     first = [model(f"o/M{number}") for number in range(30)]
     repos.set_models(first)
     repos.select("o/M7")
-    repos.look_ahead()
+    repos.doItemsLayout()
     repos.verticalScrollBar().setValue(400)
     repos.set_models([*first, model("o/Last")])
     assert repos.currentIndex().row() == 7

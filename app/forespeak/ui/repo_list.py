@@ -14,6 +14,7 @@ from PySide6.QtCore import (
     QRectF,
     QSize,
     Qt,
+    QTimer,
     Signal,
     Slot,
 )
@@ -200,7 +201,12 @@ class RepoList(QListView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setAccessibleName(self.tr("Models on the Hub"))
-        self.verticalScrollBar().valueChanged.connect(self._look_ahead)
+        # Later, since the bar moves in the middle of a layout too, which must not begin anew within itself.
+        self._looking = QTimer(self)
+        self._looking.setSingleShot(True)
+        self._looking.setInterval(0)
+        self._looking.timeout.connect(self._look_ahead)
+        self.verticalScrollBar().valueChanged.connect(self.look_ahead)
         self.selectionModel().currentChanged.connect(self._chosen)
         self.activated.connect(self._opened)
         self.clicked.connect(self._opened)
@@ -222,12 +228,12 @@ class RepoList(QListView):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._look_ahead()
+        self.look_ahead()
 
     @Slot()
     def look_ahead(self) -> None:
-        """Ask for more if what there is does not fill the view."""
-        self._look_ahead()
+        """Ask for more, in a moment, if what there is does not fill the view."""
+        self._looking.start()
 
     @Slot()
     def _look_ahead(self) -> None:
