@@ -14,7 +14,7 @@ _ORIGIN_OF = {letter: origin for origin, letter in _ORIGINS.items()}
 
 @dataclass(frozen=True, slots=True)
 class RecordedStep:
-    """A step and when it was there, in seconds since the request. Probabilities and alternatives are not kept."""
+    """A step and when it was there, in seconds since the request. Alternatives and the drafts' q are not kept."""
 
     at: float
     step: Step
@@ -43,7 +43,7 @@ def recording_of(steps: Sequence[Step], stats: GenerationStats) -> tuple[Recorde
 def to_plain(recording: Sequence[RecordedStep]) -> list[list[Any]]:
     """As JSON values, short ones: [at, draft and target microseconds, source, emitted, rejected, ignored] each.
 
-    Emitted tokens are [id, text, letter of the origin], the others [id, text].
+    Emitted tokens are [id, text, letter of the origin, p], the others [id, text].
     """
     return [
         [
@@ -51,13 +51,17 @@ def to_plain(recording: Sequence[RecordedStep]) -> list[list[Any]]:
             round(step.draft_seconds * 1e6),
             round(step.target_seconds * 1e6),
             step.source.value if step.source else None,
-            [[token.id, token.text, _ORIGINS[token.origin]] for token in step.emitted],
+            [[token.id, token.text, _ORIGINS[token.origin], _short(token.probability)] for token in step.emitted],
             [[token.id, token.text] for token in step.rejected],
             [[token.id, token.text] for token in step.ignored],
         ]
         for recorded in recording
         for step in (recorded.step,)
     ]
+
+
+def _short(probability: float | None) -> float | None:
+    return None if probability is None else round(probability, 5)
 
 
 def from_plain(plain: Sequence[Sequence[Any]]) -> tuple[RecordedStep, ...]:
@@ -69,8 +73,8 @@ def _recorded(plain: Sequence[Sequence[Any]]) -> Iterator[RecordedStep]:
     for index, (at, drafting, target, name, emitted, rejected, ignored) in enumerate(plain):
         source = None if name is None else Source(name)
         tokens = tuple(
-            Token(number, text, origin, source if origin is Origin.ACCEPTED else None)
-            for number, text, letter in emitted
+            Token(number, text, origin, source if origin is Origin.ACCEPTED else None, probability)
+            for number, text, letter, probability in emitted
             for origin in (_ORIGIN_OF[letter],)
         )
         step = Step(

@@ -284,10 +284,10 @@ class Runner:
             if former is None:
                 made += 1
                 self._listen(Ran(run))
-        compared = _compared(runs)
-        self.results.runs += compared
+        visited = compared(runs)
+        self.results.runs += visited
         if made:
-            self._listen(Visited(compared))
+            self._listen(Visited(visited))
         return len(runs) == len(visit)
 
     def _too_late(self, visit: Visit) -> bool:
@@ -366,7 +366,13 @@ def figures_of(step: Step) -> StepFigures:
     )
 
 
-def _compared(runs: Sequence[Run]) -> tuple[Run, ...]:
+def visit_of(run: Run) -> tuple[int, float, str, str, int | None]:
+    """What the runs of one visit have in common."""
+    task = run.task
+    return (task.pair, task.temperature, task.prompt.category, task.prompt.name, task.repetition)
+
+
+def compared(runs: Sequence[Run]) -> tuple[Run, ...]:
     """The runs of a visit, each but plain compared with plain, token by token."""
     plain = next((run for run in runs if run.task.way.is_plain and run.failure is None), None)
     if plain is None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from forespeak.compare.plan import PLAIN, Way
-from forespeak.compare.runner import Results, Run
+from forespeak.compare.runner import Results, Run, visit_of
 
 COVERAGE = 0.95
 _RESAMPLES = 4000
@@ -154,13 +154,8 @@ class Summary:
 Visited = tuple[int, float, str, str, int | None]
 
 
-def _visit_of(run: Run) -> Visited:
-    task = run.task
-    return (task.pair, task.temperature, task.prompt.category, task.prompt.name, task.repetition)
-
-
 def summarise(results: Results) -> Summary:
-    plain = {_visit_of(run): run for run in results.runs if run.task.way.is_plain and run.failure is None}
+    plain = {visit_of(run): run for run in results.runs if run.task.way.is_plain and run.failure is None}
     groups: defaultdict[tuple[int, float, Way, str], list[Run]] = defaultdict(list)
     for run in results.runs:
         groups[run.task.pair, run.task.temperature, run.task.way, run.task.prompt.category].append(run)
@@ -225,7 +220,7 @@ def _against_fixed(cells: Sequence[Cell], ways: Sequence[Way]) -> Iterable[AutoA
 def figures(runs: Sequence[Run], plain: dict[Visited, Run]) -> Figures:
     """The figures of runs of one way; `plain` holds the plain run of each visit, where it succeeded."""
     good = [run for run in runs if run.failure is None]
-    paired = [(run, plain[visit]) for run in good if (visit := _visit_of(run)) in plain]
+    paired = [(run, plain[visit]) for run in good if (visit := visit_of(run)) in plain]
     # The first step is the prompt's evaluation: its time belongs to the time to first token.
     steps = [step for run in good for step in run.steps[1:]]
     tested = [step for run in good for step in run.steps if step.tested]
