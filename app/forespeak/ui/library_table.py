@@ -30,12 +30,12 @@ from forespeak.ui.library_model import (
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, TEXT_PIXELS, Theme, ui_font
 
 ROW_HEIGHT = 54
-NARROWEST_NAME = 240
+NARROWEST_NAME = 230
 PADDING = 10
 WIDTHS = {
     Column.ARCHITECTURE: 112,
     Column.PARAMETERS: 108,
-    Column.QUANT: 88,
+    Column.QUANT: 104,
     Column.CONTEXT: 84,
     Column.SIZE: 86,
     Column.WHERE: 120,

@@ -15,6 +15,7 @@ from forespeak.models.sizes import size_words
 from forespeak.ui.badge import Badge, BadgeTone
 from forespeak.ui.hub_words import parameter_words
 from forespeak.ui.library_model import FitWords
+from forespeak.ui.models_folder import short_path
 from forespeak.ui.theme import Theme
 
 MOST_FILES = 12
@@ -162,7 +163,7 @@ class ModelDetails(QFrame):
             (self.tr("Size"), size_words(item.size_bytes)),
             (self.tr("Changed"), f"{datetime.fromtimestamp(item.modified).astimezone():%Y-%m-%d %H:%M}"),
             (self.tr("Where"), self._where(item)),
-            (self.tr("Path"), str(item.path)),
+            (self.tr("Path"), short_path(item.path)),
             (self.tr("Files"), self._files(item)),
         ]
         return [(name, words) for name, words in facts if words]

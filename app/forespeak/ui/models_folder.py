@@ -67,7 +67,7 @@ class FolderBar(QFrame):
     def show_state(self, state: LibraryState, busy: bool) -> None:
         own = next((root for root in state.roots if not root.read_only), None)
         self._folder = None if own is None else own.path
-        self._path_words = "" if own is None else _short(own.path)
+        self._path_words = "" if own is None else short_path(own.path)
         self._cut()
         self.path.setToolTip("" if own is None else str(own.path))
         parts = []
@@ -154,7 +154,7 @@ class FoldersDialog(QDialog):
             self.addedChanged.emit(tuple(self._added))
 
     def _show(self, path: Path, label: str, mine: bool) -> None:
-        entry = QListWidgetItem(f"{label}\n{_short(path)}")
+        entry = QListWidgetItem(f"{label}\n{short_path(path)}")
         entry.setData(Qt.ItemDataRole.UserRole, path if mine else None)
         entry.setToolTip(str(path))
         self.list.addItem(entry)
@@ -180,7 +180,7 @@ class FoldersDialog(QDialog):
         self.remove_button.setEnabled(entry is not None and entry.data(Qt.ItemDataRole.UserRole) is not None)
 
 
-def _short(path: Path) -> str:
+def short_path(path: Path) -> str:
     """With ~ for the home folder."""
     try:
         return str(Path("~") / path.relative_to(Path.home()))

@@ -41,7 +41,7 @@ from forespeak.ui.theme import Theme
 
 BESIDE_FROM = 900
 """The width from which the details stand beside the table; below that, under it."""
-DETAILS_WIDTH = 312
+DETAILS_WIDTH = 300
 DETAILS_HEIGHT = 260
 FILTERS_FROM = 780
 """The width from which all of the filters are shown in one row."""
