@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal, Slot
@@ -121,8 +122,14 @@ class LibraryDelegate(QStyledItemDelegate):
             painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, _cut(str(words), font, place.width()))
 
 
+@lru_cache(maxsize=4096)
+def _cut_at(words: str, pixels: int, weight: int, width: int) -> str:
+    """The same words are painted again and again, at the same width."""
+    return QFontMetrics(ui_font(pixels, weight)).elidedText(words, Qt.TextElideMode.ElideMiddle, width)
+
+
 def _cut(words: str, font: QFont, width: int) -> str:
-    return QFontMetrics(font).elidedText(words, Qt.TextElideMode.ElideMiddle, width)
+    return _cut_at(words, font.pixelSize(), font.weight().value, width)
 
 
 class LibraryTable(QTableView):
