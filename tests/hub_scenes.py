@@ -16,6 +16,7 @@ from forespeak.models.folders import folders
 from forespeak.models.hub_client import HubClient
 from forespeak.models.hub_results import Gate
 from forespeak.models.library import LibraryItem
+from forespeak.models.part_file import Verification
 from forespeak.ui.disk_models import DiskModels
 from forespeak.ui.hub_parts import HubParts
 from forespeak.ui.models_entry import MODELS_PAGE, ModelsEntry
@@ -227,6 +228,7 @@ def downloads(target: Path, *, dark: bool = False, size: tuple[int, int] = (1280
     scene = Scene(hub(), dark=dark, size=size)
     running: dict[str, object] = {"bytes_per_second": 21.4e6, "seconds_left": 126.0}
     plain: dict[str, object] = {}
+    checked: dict[str, object] = {"verified": (Verification.SHA256,)}
     refused: dict[str, object] = {"error": gated("owner/Gated-Llama-8B-Instruct-GGUF")}
     for number, (repo, label, size_bytes, shards, state, done, more) in enumerate(
         (
@@ -235,7 +237,7 @@ def downloads(target: Path, *, dark: bool = False, size: tuple[int, int] = (1280
             ("coders/Finch-Coder-1.5B-GGUF", "Q8_0", 1.9, 1, DownloadState.QUEUED, 0.0, plain),
             ("quantsmith/Kestrel-3B-it-GGUF", "Q6_K", 2.6, 1, DownloadState.PAUSED, 0.71, plain),
             ("owner/Gated-Llama-8B-Instruct-GGUF", "Q4_K_M", 4.9, 1, DownloadState.FAILED, 0.0, refused),
-            ("riverbank/Heron-0.5B-Instruct-GGUF", "Q8_0", 0.53, 1, DownloadState.DONE, 1.0, plain),
+            ("riverbank/Heron-0.5B-Instruct-GGUF", "Q8_0", 0.53, 1, DownloadState.DONE, 1.0, checked),
         )
     ):
         total = round(size_bytes * GB)

@@ -131,7 +131,7 @@ def test_from_a_search_to_the_library(qtbot: QtBot, make: Callable[[], Window]) 
     target = window.where.models / REPO / "heron-tiny-Q4_0.gguf"
     assert download.download.paths == (target,)
     assert target.read_bytes() == window.hub.repos[REPO].files["heron-tiny-Q4_0.gguf"].content
-    assert download.state.text().startswith("Done and verified")
+    assert download.state.text().startswith("Done and verified by SHA-256")
     qtbot.waitUntil(lambda: [item.path for item in window.view.items()] == [target], timeout=PATIENCE)
     assert row.here.words == "Here"
     QTest.mouseClick(download.buttons["show"], Qt.MouseButton.LeftButton)

@@ -15,6 +15,7 @@ from forespeak.models.download_queue import Download
 from forespeak.models.download_record import DownloadState
 from forespeak.models.formats import ModelFormat
 from forespeak.models.hub_files import HubFile
+from forespeak.models.part_file import Verification
 from forespeak.ui.download_row import WIDE, DownloadRow, state_words
 from forespeak.ui.theme import DARK
 from ui.hub_doubles import GB, download_of, gated, group
@@ -52,7 +53,15 @@ def buttons(row: DownloadRow) -> set[str]:
         (replace(RUNNING, state=DownloadState.QUEUED), "Waiting for its turn · 1 GB of 4.68 GB"),
         (replace(RUNNING, state=DownloadState.QUEUED, done_bytes=0), "Waiting for its turn · 4.68 GB"),
         (replace(RUNNING, state=DownloadState.PAUSED), "Paused · 1 GB of 4.68 GB"),
-        (replace(RUNNING, state=DownloadState.DONE), "Done and verified · 4.68 GB"),
+        (replace(RUNNING, state=DownloadState.DONE), "Done · 4.68 GB"),
+        (
+            replace(RUNNING, state=DownloadState.DONE, verified=(Verification.SHA256, Verification.GIT)),
+            "Done and verified by SHA-256 · 4.68 GB",
+        ),
+        (
+            replace(RUNNING, state=DownloadState.DONE, verified=(Verification.SHA256, Verification.SIZE)),
+            "Done; the server states no hash, so only sizes could be checked · 4.68 GB",
+        ),
         (replace(RUNNING, state=DownloadState.FAILED, error=UserFacingError("Full.", "No room.", "Make some.")),
          "Full. No room. Make some. 1 GB are kept."),
         (replace(RUNNING, state=DownloadState.FAILED, done_bytes=0), "It failed."),

@@ -20,6 +20,7 @@ from forespeak.models.download_queue import Download
 from forespeak.models.download_record import DownloadState
 from forespeak.models.formats import ModelFormat
 from forespeak.models.hub_errors import HubError, HubProblem
+from forespeak.models.part_file import Verification
 from forespeak.models.sizes import size_words
 from forespeak.ui.elided_label import ElidedLabel
 from forespeak.ui.flow_row import FlowRow
@@ -328,7 +329,7 @@ def state_words(download: Download) -> str:
         case DownloadState.PAUSED:
             return _tr("Paused · {0}").format(amount)
         case DownloadState.DONE:
-            return _tr("Done and verified · {0}").format(total)
+            return f"{_done_words(download)} · {total}"
         case DownloadState.CANCELLED:
             return _tr("Cancelled")
         case _:
@@ -336,6 +337,18 @@ def state_words(download: Download) -> str:
             words = "" if error is None else " ".join(part for part in (error.what, error.why, error.remedy) if part)
             kept = _tr("{0} are kept.").format(size_words(download.done_bytes)) if download.done_bytes else ""
             return " ".join(part for part in (words or _tr("It failed."), kept) if part)
+
+
+def _done_words(download: Download) -> str:
+    """No more than what was checked: some servers state no hash."""
+    checks = set(download.verified)
+    if not checks:
+        return _tr("Done")
+    if Verification.SIZE in checks:
+        return _tr("Done; the server states no hash, so only sizes could be checked")
+    if checks == {Verification.GIT}:
+        return _tr("Done and verified by Git's SHA-1")
+    return _tr("Done and verified by SHA-256")
 
 
 def _format(download: Download) -> ModelFormat:
