@@ -62,6 +62,7 @@ class ConversationView(QWidget):
     """Shows messages, follows the newest one while it grows, and tells what the user asks for."""
 
     regenerateRequested = Signal(int)
+    compareRequested = Signal(int)
     editRequested = Signal(int)
     copyRequested = Signal(int)
     versionRequested = Signal(int, int)
@@ -166,6 +167,7 @@ class ConversationView(QWidget):
         if entry.item.role is Role.ASSISTANT:
             reply = ReplyView(entry.item, self._look, width, self._canvas)
             reply.regenerateRequested.connect(self.regenerateRequested)
+            reply.compareRequested.connect(self.compareRequested)
             reply.body.tokenPointed.connect(self._show_card)
             reply.body.tokenSelected.connect(self.tokenSelected)
             reply.body.linkActivated.connect(self._open_link)

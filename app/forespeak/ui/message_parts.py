@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
@@ -131,18 +131,21 @@ class ReplyFooter(QWidget):
         self._figures.setTextFormat(Qt.TextFormat.RichText)
         self._figures.setWordWrap(True)
         self._figures.setAccessibleName(self.tr("Figures of this reply"))
+        self._figures.setToolTip(baseline_words(item))
+        self._figures.setAccessibleDescription(self._figures.toolTip())
         self._actions = QWidget(self)
         self.copy = QuietButton("copy", self.tr("Copy this reply"), self._actions)
         self.regenerate = QuietButton("regenerate", self.tr("Write this reply again"), self._actions)
         self.raw = QuietButton("raw", self.tr("Show the tokens of the source"), self._actions)
         self.raw.setCheckable(True)
+        self.compare = QuietButton("compare", self.tr("Compare on this prompt"), self._actions)
 
     def add_actions(self, versions: Sequence[QWidget], *, raw: bool) -> None:
         """Put the buttons in their row, behind those that choose a version."""
         row = QHBoxLayout(self._actions)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(2)
-        for widget in (*versions, self.copy, self.regenerate, self.raw):
+        for widget in (*versions, self.copy, self.regenerate, self.raw, self.compare):
             row.addWidget(widget)
         self.show_raw(raw)
         self.set_theme(self._theme)
@@ -222,10 +225,11 @@ def figures_of(item: MessageItem, theme: Theme) -> str:
     parts = []
     if stats.tokens_per_second:
         parts.append(_figure(f"{stats.tokens_per_second:,.1f}", "tokens/s", theme))
-        plain = item.plain_tokens_per_second
-        if plain:
-            gain = stats.tokens_per_second / plain
+        gain = gain_of(item)
+        if gain is not None:
             words = f"{gain:.2f}× faster" if gain >= 1.005 else f"{gain:.2f}× of plain speed"
+            # Reckoned, not measured beside a plain reply.
+            words = words if item.plain_tokens_per_second else f"≈ {words}"
             colour = theme.success if gain >= 1.005 else theme.muted
             parts.append(f'<span style="color:{colour};font-weight:600">{words}</span>')
     if stats.acceptance_rate is not None:
@@ -236,6 +240,51 @@ def figures_of(item: MessageItem, theme: Theme) -> str:
     parts.append(tokens)
     joined = "&nbsp;&nbsp; ".join(part.replace(" ", "&nbsp;") if "<" not in part else part for part in parts)
     return f'<span style="color:{theme.muted};font-size:13px">{joined}</span>'
+
+
+def gain_of(item: MessageItem) -> float | None:
+    """How many times as fast as without speculation; None where nothing plain was measured to compare it with."""
+    stats = item.stats
+    if stats is None or not stats.tokens_per_second:
+        return None
+    if item.plain_tokens_per_second:
+        return stats.tokens_per_second / item.plain_tokens_per_second
+    seconds = _plain_step_seconds(stats)
+    return None if seconds is None else stats.tokens_per_second * seconds
+
+
+def _plain_step_seconds(stats: GenerationStats) -> float | None:
+    """What a step without a draft takes, as timed on this machine; None where nothing was drafted."""
+    costs = None if stats.speculation is None else stats.speculation.costs
+    tested = stats.accepted_draft_tokens_count + stats.rejected_draft_tokens_count
+    return costs.plain_seconds if costs is not None and costs.plain_seconds > 0 and tested else None
+
+
+def baseline_words(item: MessageItem) -> str:
+    """What the gain in a reply's figures is measured against, or that there is nothing to measure it against."""
+    stats = item.stats
+    if stats is None or not stats.tokens_per_second:
+        return ""
+    plain = item.plain_tokens_per_second
+    if plain:
+        return QCoreApplication.translate(
+            "ReplyFooter",
+            "Compared with {0} tokens/s: this model’s last reply without speculation on this machine.",
+        ).format(f"{plain:,.1f}")
+    seconds = _plain_step_seconds(stats)
+    if seconds is not None:
+        return QCoreApplication.translate(
+            "ReplyFooter",
+            "Estimated: without speculation a token takes this model {0} ms, as timed on this machine. “Compare on "
+            "this prompt” measures it.",
+        ).format(f"{seconds * 1e3:.1f}")
+    if stats.accepted_draft_tokens_count + stats.rejected_draft_tokens_count:
+        return QCoreApplication.translate(
+            "ReplyFooter",
+            "No gain is shown: this model’s speed without speculation has not been measured here. “Compare on this "
+            "prompt” does it.",
+        )
+    return ""
 
 
 def _figure(number: str, unit: str, theme: Theme) -> str:

@@ -197,6 +197,8 @@ class ReplyView(MessageView):
     """A reply of the model."""
 
     regenerateRequested = Signal(int)
+    compareRequested = Signal(int)
+    """Measure speculation on what this reply answers"""
 
     def __init__(self, item: MessageItem, look: Look, width: float, parent: QWidget) -> None:
         super().__init__(item, look, width, parent)
@@ -270,6 +272,7 @@ class ReplyView(MessageView):
             self._footer.copy.clicked.connect(self._copy)
             self._footer.regenerate.clicked.connect(self.regenerate)
             self._footer.raw.clicked.connect(self.toggle_raw)
+            self._footer.compare.clicked.connect(self.compare)
             self._footer.show()
         if not self.generating:
             self.body.setAccessibleName(self.tr("Reply: {0}").format(self.item.text))
@@ -330,6 +333,10 @@ class ReplyView(MessageView):
             self._footer.show_raw(document.raw)
         self.body.content_changed()
         self.heightChanged.emit()
+
+    @Slot()
+    def compare(self) -> None:
+        self.compareRequested.emit(self.item.id)
 
     @Slot()
     def regenerate(self) -> None:

@@ -1,0 +1,110 @@
+"""Comparisons as the window has them: measured in an engine process of their own, kept in a folder. It blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from forespeak.compare import session
+from forespeak.compare.control import Control
+from forespeak.compare.journal import Journal
+from forespeak.compare.lane_results import result_of
+from forespeak.compare.lanes import Plan
+from forespeak.compare.machine import machine_notes
+from forespeak.compare.plan import Prompt
+from forespeak.compare.runner import Happening, Results
+from forespeak.compare.store import ComparisonStore, RemovedComparison
+from forespeak.compare.waiting import WaitingEngine
+from forespeak.engines.engine import EngineClient, EngineEvent
+from forespeak.errors import UserFacingError
+from forespeak.ui.compare_prompt_files import read_prompts
+from forespeak.ui.compare_reading import history_row, result_values
+from forespeak.ui.compare_values import HistoryRow, ResultValues
+
+Connect = Callable[[Callable[[EngineEvent], None]], EngineClient]
+Listen = Callable[[Happening], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A kept comparison, read."""
+
+    plan: Plan
+    values: ResultValues
+
+
+class RemovedSeveral:
+    def __init__(self, removed: list[RemovedComparison]) -> None:
+        self._removed = removed
+
+    def undo(self) -> None:
+        """Raises UserFacingError."""
+        for each in self._removed:
+            each.undo()
+
+
+class ComparisonDesk:
+    """`connect` makes the engine that measures; it ends with each comparison, so that its memory comes back."""
+
+    def __init__(self, folder: Path, connect: Connect) -> None:
+        self._folder = folder
+        self._connect = connect
+        self._store: ComparisonStore | None = None
+
+    @property
+    def store(self) -> ComparisonStore:
+        if self._store is None:
+            self._store = ComparisonStore(self._folder)
+        return self._store
+
+    # -- measuring
+
+    def measure(self, plan: Plan, name: str, listen: Listen, control: Control) -> str:
+        return self._run(plan, self.store.begin(plan, machine_notes(), name), listen, control, None)
+
+    def go_on(self, comparison: str, listen: Listen, control: Control) -> str:
+        plan, former = self.store.load(comparison)
+        return self._run(plan, self.store.journal(comparison), listen, control, former)
+
+    def _run(self, plan: Plan, journal: Journal, listen: Listen, control: Control, former: Results | None) -> str:
+        engine = WaitingEngine(self._connect)
+        try:
+            result = session.measure(plan, engine, journal, listen, control, former=former)
+        finally:
+            engine.close()
+        if journal.problem is not None:
+            raise journal.problem
+        if result.results.runs:
+            return journal.id
+        problems = result.results.problems
+        self.store.remove(journal.id).finish()
+        if problems:
+            raise UserFacingError("Nothing could be compared.", next(iter(problems.values())), "Choose other lanes.")
+        return ""
+
+    # -- what is kept
+
+    def rows(self, query: str) -> tuple[HistoryRow, ...]:
+        found = self.store.search(query) if query else self.store.all()
+        return tuple(history_row(stored) for stored in found)
+
+    def open(self, comparison: str) -> Opened:
+        """Raises UserFacingError."""
+        stored = self.store.get(comparison)
+        if stored is None:
+            raise UserFacingError("This comparison cannot be read.", "Its file is damaged, or gone.", "Make a new one.")
+        plan, results = self.store.load(comparison)
+        return Opened(plan, result_values(stored, result_of(plan, results)))
+
+    def rename(self, comparison: str, name: str) -> None:
+        self.store.rename(comparison, name)
+
+    def read_prompts(self, path: Path) -> tuple[Prompt, ...]:
+        return read_prompts(path)
+
+    def export(self, comparison: str, kind: str, path: Path, private: bool) -> None:
+        raise NotImplementedError
+
+    def remove(self, comparisons: tuple[str, ...]) -> RemovedSeveral:
+        return RemovedSeveral([self.store.remove(each) for each in comparisons])

@@ -1,0 +1,62 @@
+"""The Compare page in the window's list of pages, without anything of it before it is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+
+from forespeak.engines.engine import EngineClient, EngineEvent
+from forespeak.models.folders import Folders
+from forespeak.ui.main_window import MainWindow
+from forespeak.ui.navigation import Page, PageWidget
+from forespeak.ui.pair_controller import Models
+
+if TYPE_CHECKING:
+    from forespeak.ui.compare_view import CompareView
+    from forespeak.ui.session import Session
+
+COMPARE_PAGE = "compare"
+
+
+class CompareEntry(QObject):
+    """Add it before the menus are made, which give each page its key. `connect` makes an engine of its own."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        session: Session,
+        where: Folders,
+        models: Models,
+        connect: Callable[[Callable[[EngineEvent], None]], EngineClient],
+    ) -> None:
+        super().__init__(session)
+        self._session, self._where, self._models, self._connect = session, where, models, connect
+        self._view: CompareView | None = None
+        window.add_page(Page(COMPARE_PAGE, self.tr("Compare"), "compare", self._make_page))
+        window.conversation.compareRequested.connect(self._compare_reply)
+        session.closers.append(self.close)
+
+    def view(self) -> CompareView:
+        """Made now if it was not needed before."""
+        if self._view is None:
+            from forespeak.ui.compare_desk import ComparisonDesk
+            from forespeak.ui.compare_view import CompareView
+
+            desk = ComparisonDesk(self._where.data / "comparisons", self._connect)
+            self._view = CompareView(self._session, desk, self._where.data, self._models)
+        return self._view
+
+    def close(self) -> None:
+        if self._view is not None:
+            self._view.close()
+
+    def _make_page(self) -> PageWidget:
+        return self.view().make_page()
+
+    @Slot(int)
+    def _compare_reply(self, message: int) -> None:
+        """The page, ready to compare on what this reply answers."""
+        self._session.window.show_page(COMPARE_PAGE)
+        self.view().compare_reply(message)

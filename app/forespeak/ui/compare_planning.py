@@ -1,0 +1,140 @@
+"""From what was set up to a plan, what a lane can be, and how long it will take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication
+
+from forespeak.compare.lanes import Plan
+from forespeak.compare.plan import WARM_UP_TOKENS, Prompt
+from forespeak.compare.store import planned_runs
+from forespeak.engines.engine import ChatMessage, Role
+from forespeak.errors import UserFacingError
+from forespeak.pairing.named_pair import NamedPair
+from forespeak.speculation.trace import Source
+from forespeak.ui.compare_lanes_edit import LaneOption
+from forespeak.ui.compare_prompt_files import OWN
+from forespeak.ui.compare_values import Forecast, PromptChoice, PromptKind, Setup
+from forespeak.ui.draft_sources import NAMES, in_order
+from forespeak.ui.preferences import Preferences
+
+_READS_FASTER = 6.0
+"""How many times faster a prompt is read than a reply is written, at least."""
+_CHARACTERS = 4.0
+"""Per token, about."""
+
+ReadPrompts = Callable[[Path], Sequence[Prompt]]
+
+
+def _tr(words: str) -> str:
+    return QCoreApplication.translate("ComparePlanning", words)
+
+
+def plan_of(setup: Setup, target: Path, preferences: Preferences, suite: Sequence[Prompt], read: ReadPrompts) -> Plan:
+    """Reads the file of prompts, if one was chosen. Raises UserFacingError."""
+    prompts = prompts_of(setup.prompts, suite, read)
+    if not prompts:
+        raise UserFacingError("There is nothing to answer.", "No prompt was found.", "Choose other prompts.")
+    sampling = replace(preferences.sampling, temperature=setup.temperature)
+    return Plan(
+        target=target,
+        lanes=setup.lanes,
+        prompts=tuple(prompts),
+        repeats=setup.repeats,
+        tokens=setup.tokens,
+        budget_seconds=None if setup.minutes is None else 60.0 * setup.minutes,
+        sampling=sampling,
+        rule=preferences.rule,
+        reproducible=preferences.reproducible,
+        threads=preferences.threads,
+        context_length=preferences.context_length,
+        text_sources=preferences.text_sources,
+    )
+
+
+def prompts_of(choice: PromptChoice, suite: Sequence[Prompt], read: ReadPrompts) -> Sequence[Prompt]:
+    match choice.kind:
+        case PromptKind.CHAT:
+            return (Prompt(OWN, _tr("from the chat"), choice.text, messages=choice.messages, private=True),)
+        case PromptKind.TYPED:
+            return (Prompt(OWN, _tr("typed"), choice.text, private=True),)
+        case PromptKind.FILE:
+            return () if choice.file is None else read(choice.file)
+        case PromptKind.SUITES:
+            return [
+                prompt
+                for category, count in choice.suites
+                for prompt in [prompt for prompt in suite if prompt.category == category][:count]
+            ]
+
+
+def forecast_of(plan: Plan, rate: float | None, basis: str) -> Forecast:
+    """`rate`: plain tokens per second of the target on this machine, None if it is not known."""
+    runs = planned_runs(plan)
+    if not rate:
+        return Forecast(runs, None)
+    lanes = runs / (len(plan.prompts) * plan.repeats)
+    read = sum(sum(len(message.content) for message in prompt.conversation) for prompt in plan.prompts) / (
+        _CHARACTERS * _READS_FASTER
+    )
+    tokens = plan.repeats * (plan.tokens * len(plan.prompts) + read)
+    if plan.warm_up:
+        tokens += WARM_UP_TOKENS
+    return Forecast(runs, lanes * tokens / rate, basis)
+
+
+def history_until(system: str, messages: Iterable[tuple[Role, str]]) -> tuple[ChatMessage, ...]:
+    """A chat up to the last thing its user wrote; nothing if there is none."""
+    from forespeak.ui.chat_records import history_of
+
+    kept = list(messages)
+    while kept and kept[-1][0] is not Role.USER:
+        kept.pop()
+    return history_of(system, kept) if kept else ()
+
+
+def lane_options(
+    preferences: Preferences,
+    has_draft: bool,
+    pairs: Sequence[NamedPair],
+    drafts: Sequence[tuple[Path, str]],
+) -> tuple[LaneOption, ...]:
+    """What a lane can be: as the chat drafts now, the kept pairs of the target, draft models, sources."""
+    names = dict(drafts)
+    draft = preferences.draft if has_draft else None
+    sources = preferences.drafting_if(has_draft)
+    options = [_option(sources, draft, preferences.draft_length, names, "chat")]
+    for pair in pairs:
+        path = None if pair.draft is None else pair.draft.path
+        chosen = pair.settings.sources if path is not None else _without_model(pair.settings.sources)
+        options.append(LaneOption(pair.name, chosen, path, pair.settings.draft_length, "pairs", pair.id))
+    options += [_option((Source.DRAFT_MODEL,), path, None, names, "drafts") for path, _ in drafts]
+    options += [
+        LaneOption(NAMES[source], (source,), None, None, "sources") for source in Source if not source.uses_model
+    ]
+    seen: set[tuple[object, ...]] = set()
+    kept = []
+    for option in options:
+        way = (option.sources, option.draft, option.draft_length, option.pair_id)
+        if option.sources and way not in seen:
+            seen.add(way)
+            kept.append(option)
+    return tuple(kept)
+
+
+def _without_model(sources: Sequence[Source]) -> tuple[Source, ...]:
+    return tuple(source for source in sources if not source.uses_model) or (Source.PROMPT_LOOKUP,)
+
+
+def _option(
+    sources: Sequence[Source], draft: Path | None, length: int | None, names: dict[Path, str], group: str
+) -> LaneOption:
+    ordered = in_order(sources)
+    parts = [
+        names.get(draft, draft.stem) if source.uses_model and draft is not None else NAMES[source] for source in ordered
+    ]
+    needs = any(source.uses_model for source in ordered)
+    return LaneOption(" + ".join(parts), ordered, draft if needs else None, length, group)

@@ -1,0 +1,109 @@
+"""Two kept comparisons beside each other: each one's speed-up, kind by kind, and all their figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+
+from forespeak.ui.compare_parts import SideBySide, card, ratio_words, words_label
+from forespeak.ui.compare_table import FiguresTable
+from forespeak.ui.compare_values import ResultValues, SpeedUp
+from forespeak.ui.compare_verdict import SpeedUpRows
+from forespeak.ui.form import scrolled
+from forespeak.ui.theme import LIGHT, Theme
+
+
+class CompareTwo(QWidget):
+    backRequested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = LIGHT
+        self._rows: list[SpeedUpRows] = []
+        self.words = words_label()
+        self.words.setProperty("heading", True)
+        self.table = FiguresTable()
+        self._sides = QVBoxLayout()
+        self.back_button = QPushButton(self.tr("Back to the list"))
+        self.back_button.clicked.connect(self.backRequested)
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 6, 12)
+        column.setSpacing(16)
+        column.addWidget(self.words)
+        column.addLayout(self._sides)
+        frame, inner = card(self.tr("SPEED-UPS"))
+        inner.addWidget(self.table)
+        column.addWidget(frame)
+        column.addWidget(self.back_button, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addStretch(1)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(scrolled(inside))
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        for rows in self._rows:
+            rows.set_theme(theme)
+
+    def show_two(self, first: ResultValues, second: ResultValues) -> None:
+        while (item := self._sides.takeAt(0)) is not None:
+            if (old := item.widget()) is not None:
+                old.hide()
+                old.deleteLater()
+        both = SideBySide()
+        self._rows = []
+        for values in (first, second):
+            frame, column = card()
+            name = words_label(values.name)
+            name.setProperty("heading", True)
+            column.addWidget(name)
+            column.addWidget(words_label(values.subtitle, variant="caption"))
+            column.addWidget(words_label(f"{ratio_words(values.ratio)}  {values.headline}"))
+            rows = SpeedUpRows()
+            rows.set_rows(main_rows(values))
+            rows.set_theme(self._theme)
+            self._rows.append(rows)
+            column.addWidget(rows)
+            column.addStretch(1)
+            both.add(frame)
+        self._sides.addWidget(both)
+        self.words.setText(difference_words(first, second, self.tr))
+        self.table.show_rows(table_of(first, second, (self.tr("Kind of work"), self.tr("Change"))))
+
+
+def main_rows(values: ResultValues) -> tuple[SpeedUp, ...]:
+    """Those of the lane that the verdict is about."""
+    return values.speed_ups[0].rows if values.speed_ups else ()
+
+
+def difference_words(first: ResultValues, second: ResultValues, tr: object) -> str:
+    """Whether the one's ratio lies outside of what the other's interval allows is not claimed: only what they are."""
+    assert callable(tr)
+    if first.ratio is None or second.ratio is None:
+        return str(tr("One of the two has nothing to compare."))
+    words = tr("{0} then, {1} now: {2} the speed-up.")
+    return str(
+        words.format(ratio_words(first.ratio), ratio_words(second.ratio), ratio_words(second.ratio / first.ratio))
+    )
+
+
+def table_of(first: ResultValues, second: ResultValues, heads: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    sides = [{row.label: row for row in main_rows(values)} for values in (first, second)]
+    labels = list(dict.fromkeys(label for side in sides for label in side))
+    rows: list[tuple[str, ...]] = [(heads[0], first.name, second.name, heads[1])]
+    for label in labels:
+        one, other = (side.get(label) for side in sides)
+        change = f"{other.ratio / one.ratio:.2f}×" if one is not None and other is not None else "–"
+        rows.append((label, _cell(one), _cell(other), change))
+    return tuple(rows)
+
+
+def _cell(row: SpeedUp | None) -> str:
+    if row is None:
+        return "–"
+    if row.low is None or row.high is None:
+        return ratio_words(row.ratio)
+    return f"{ratio_words(row.ratio)}  ({row.low:.2f} – {row.high:.2f})"

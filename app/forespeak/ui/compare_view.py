@@ -1,0 +1,449 @@
+"""The Compare page joined with the rest of the window: what is set up becomes a plan, what was found is shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from PySide6.QtCore import QObject, Slot
+
+from forespeak.compare.lanes import Plan
+from forespeak.compare.plan import Prompt
+from forespeak.compare.prompts import suite
+from forespeak.engines.engine import Role
+from forespeak.errors import UserFacingError
+from forespeak.pairing.pairs import FOLDER, NamedPairs
+from forespeak.ui.appearance import mark_style
+from forespeak.ui.background import Worker
+from forespeak.ui.compare_controller import CompareController, CompareState, Measuring
+from forespeak.ui.compare_entry import COMPARE_PAGE
+from forespeak.ui.compare_export import Exporter
+from forespeak.ui.compare_lanes_edit import LaneOption
+from forespeak.ui.compare_page import COMPARE_TAB, RESULT_TAB, ComparePage
+from forespeak.ui.compare_planning import forecast_of, history_until, lane_options, plan_of
+from forespeak.ui.compare_values import Forecast, HistoryRow, ResultValues, Setup
+from forespeak.ui.pair_controller import Models, PairState
+from forespeak.ui.preferences import Preferences
+from forespeak.ui.session import Session
+
+
+class _Opened(Protocol):
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def values(self) -> ResultValues: ...
+
+
+class _Removed(Protocol):
+    def undo(self) -> None: ...
+
+
+class Desk(Measuring, Protocol):
+    """What is kept, too. All of it blocks and raises UserFacingError."""
+
+    def rows(self, query: str) -> tuple[HistoryRow, ...]: ...
+    def open(self, comparison: str) -> _Opened: ...
+    def rename(self, comparison: str, name: str) -> None: ...
+    def remove(self, comparisons: tuple[str, ...]) -> _Removed: ...
+    def read_prompts(self, path: Path) -> Sequence[Prompt]: ...
+    def export(self, comparison: str, kind: str, path: Path, private: bool) -> None: ...
+
+
+class CompareView(QObject):
+    """`data` is the folder in which the kept pairs lie."""
+
+    def __init__(self, session: Session, desk: Desk, data: Path, models: Models) -> None:
+        super().__init__(session)
+        self._session, self._desk, self._models = session, desk, models
+        self._pairs_folder = data / FOLDER
+        self._suite = suite()
+        self._worker = Worker("comparisons", self)
+        self.controller = CompareController(desk, self._put_chat_away, self)
+        self._page: ComparePage | None = None
+        self._query = ""
+        self._opened: _Opened | None = None
+        self._target: Path | None = None
+        self._put_away = False
+        self._asked = 0
+        """Grows with each question about a set-up: older answers no longer count."""
+
+    @property
+    def page(self) -> ComparePage | None:
+        return self._page
+
+    def close(self) -> None:
+        self.controller.close()
+        self._worker.close(0.5)
+
+    def make_page(self) -> ComparePage:
+        counts = Counter(prompt.category for prompt in self._suite)
+        self._page = page = ComparePage(list(counts.items()))
+        self._exporter = Exporter(page, self._worker, self._desk.export, self._failed)
+        session = self._session
+        setup, running, result, history = page.setup, page.running, page.result, page.history
+        setup.startRequested.connect(self.start)
+        setup.changed.connect(self._estimate)
+        setup.modelsRequested.connect(self._to_models)
+        running.pauseRequested.connect(self.controller.pause)
+        running.goOnRequested.connect(self.controller.go_on)
+        running.stopRequested.connect(self.controller.stop)
+        result.exportRequested.connect(self._export)
+        result.againRequested.connect(self._again)
+        result.resumeRequested.connect(self._resume)
+        history.openRequested.connect(self._open)
+        history.renameRequested.connect(self._rename)
+        history.deleteRequested.connect(self._delete)
+        history.searchChanged.connect(self._search)
+        history.twoRequested.connect(self._open_two)
+        history.newRequested.connect(self._new)
+        page.toast.changed.connect(session.window.undoChanged)
+        controller = self.controller
+        controller.changed.connect(self._show_status)
+        controller.runBegan.connect(running.begin_run)
+        controller.stepsCame.connect(running.add_steps)
+        controller.runEnded.connect(running.end_run)
+        controller.finished.connect(self._finished)
+        controller.failed.connect(self._nothing_kept)
+        session.pair.changed.connect(self._show_pair)
+        session.chats.chatOpened.connect(self._show_chat)
+        session.chats.busyChanged.connect(self._chat_busy)
+        session.preferencesChanged.connect(self._show_preferences)
+        session.window.pageShown.connect(self._page_shown)
+        self._show_preferences(session.preferences)
+        self._show_chat()
+        self._search("")
+        return page
+
+    # -- what is set up
+
+    @Slot(object)
+    def _show_preferences(self, preferences: Preferences) -> None:
+        if self._page is not None:
+            self._page.set_mark_style(mark_style(preferences.marks))
+            self._show_pair()
+
+    @Slot()
+    def _show_pair(self) -> None:
+        """The chat's target and what its lanes can be."""
+        page, pair = self._page, self._session.pair
+        if page is None:
+            return
+        target = self._session.preferences.target
+        page.setup.set_target(pair.name(target))
+        self._show_obstacle()
+        if target is None:
+            return
+        preferences, has_draft = self._session.preferences, pair.has_draft
+        starter = pair.starter
+        candidates = [preferences.draft, *preferences.recent, None if starter is None else starter.draft]
+        pairs, models = NamedPairs(self._pairs_folder), self._models
+
+        def look() -> tuple[LaneOption, ...]:
+            kept = [each for each in pairs.of_target(target) if each.is_usable]
+            paths = [path for path in candidates if path is not None]
+            paths += [each.draft.path for each in kept if each.draft is not None]
+            drafts = [(path, name) for path in dict.fromkeys(paths) if (name := _draft_name(models, target, path))]
+            return lane_options(preferences, has_draft, kept, drafts)
+
+        def found(options: tuple[LaneOption, ...]) -> None:
+            if target == self._session.preferences.target and self._page is not None:
+                if target != self._target:
+                    self._target = target
+                self._page.setup.set_options(options)
+
+        self._worker.run(look, found, self._failed)
+
+    def _show_obstacle(self) -> None:
+        page = self._page
+        if page is None or self._session.preferences.target is None:
+            return
+        words = ""
+        if self._session.pair.status.state in {PairState.UNPACKING, PairState.LOADING}:
+            words = self.tr("The chat’s model is being loaded. Wait until it is ready.")
+        elif self._session.replies.busy_chats:
+            words = self.tr("A reply is being written. Wait for it, or stop it first.")
+        page.setup.set_obstacle(words)
+
+    @Slot()
+    def _show_chat(self, *_: object) -> None:
+        """The last message of the open chat, with what stands before it."""
+        if self._page is not None:
+            items = [(item.role, item.text) for item in self._session.chats.items]
+            self._page.setup.set_chat(history_until(self._system_prompt, items))
+
+    @property
+    def _system_prompt(self) -> str:
+        chat = self._session.chats.chat
+        return "" if chat is None else chat.system_prompt
+
+    def compare_reply(self, message: int) -> None:
+        """Set up on what that reply of the open chat answers."""
+        page = self._page
+        if page is None:
+            return
+        items = self._session.chats.items
+        place = next((number for number, item in enumerate(items) if item.id == message), None)
+        if place is None:
+            return
+        before = [(item.role, item.text) for item in items[:place] if item.role is not Role.SYSTEM]
+        page.show_tab(COMPARE_TAB)
+        if not self.controller.busy:
+            page.show_setup()
+            page.setup.choose_chat_prompt(history_until(self._system_prompt, before))
+            page.setup.take_focus()
+
+    @Slot()
+    def _chat_busy(self) -> None:
+        self._show_obstacle()
+        if not self._session.replies.busy_chats:
+            self._show_chat()
+        elif self.controller.busy and self._page is not None:
+            words = self.tr("A message is being answered meanwhile, which disturbs what is measured now.")
+            self._page.running.show_problem(words)
+
+    @Slot()
+    def _to_models(self) -> None:
+        self._session.window.show_page("models")
+
+    @Slot()
+    def _estimate(self) -> None:
+        """Runs and time of what is set up, by the speed that was measured of this target here."""
+        page, target = self._page, self._session.preferences.target
+        if page is None or target is None or not page.setup.can_start:
+            return
+        self._asked += 1
+        asked, setup, preferences = self._asked, page.setup.setup, self._session.preferences
+        rate, pairs = self._plain_rate(), NamedPairs(self._pairs_folder)
+
+        def reckon() -> Forecast | None:
+            try:
+                plan = plan_of(setup, target, preferences, self._suite, self._desk.read_prompts)
+            except (UserFacingError, ValueError):
+                return None
+            kept = [each.current_measurement for each in pairs.of_target(target)]
+            measured = rate or next((each.plain for each in kept if each is not None), None)
+            words = "" if not measured else self.tr("By {0} tokens/s without speculation, measured here.")
+            return forecast_of(plan, measured, words.format(f"{measured:.1f}" if measured else ""))
+
+        def reckoned(forecast: Forecast | None) -> None:
+            if asked == self._asked and self._page is not None:
+                self._page.setup.set_forecast(forecast)
+
+        self._worker.run(reckon, reckoned, self._failed)
+
+    def _plain_rate(self) -> float | None:
+        """Of the target, as the chat has measured it or an opened comparison."""
+        rates = [item.plain_tokens_per_second for item in reversed(self._session.chats.items)]
+        known = next((rate for rate in rates if rate), None)
+        opened = self._opened
+        if known is None and opened is not None and opened.plan.target == self._session.preferences.target:
+            plain = [rate.value for lane in opened.values.lanes if lane.is_plain for rate in lane.rates]
+            known = sum(plain) / len(plain) if plain else None
+        return known
+
+    # -- measuring
+
+    @Slot(object)
+    def start(self, setup: Setup) -> None:
+        target, preferences = self._session.preferences.target, self._session.preferences
+        if target is None or self.controller.busy:
+            return
+
+        def planned(plan: Plan) -> None:
+            self._begin(lambda: self.controller.start(plan, ""), plan)
+
+        self._worker.run(
+            lambda: plan_of(setup, target, preferences, self._suite, self._desk.read_prompts), planned, self._failed
+        )
+
+    @Slot()
+    def _resume(self) -> None:
+        opened = self._opened
+        if opened is not None and not self.controller.busy:
+            self._begin(lambda: self.controller.resume(opened.values.id, opened.plan), opened.plan)
+
+    def _begin(self, begin: Callable[[], None], plan: Plan) -> None:
+        """The chat's engine gives way: not while it writes."""
+        page = self._page
+        if page is None or self.controller.busy:
+            return
+        if self._session.replies.busy_chats:
+            words = self.tr("A reply is being written.")
+            self._failed(UserFacingError(words, self.tr("Both would be slow."), self.tr("Wait for it, or stop it.")))
+            return
+        self._session.parity.stop()
+        page.running.begin([lane.name for lane in plan.all_lanes])
+        page.show_running()
+        page.show_tab(COMPARE_TAB)
+        page.running.take_focus()
+        begin()
+
+    def _put_chat_away(self) -> None:
+        """On the comparison's thread: what the chat's engine holds is wanted for the lanes."""
+        pair = self._session.pair
+        if pair.has_client and getattr(pair.client, "pid", None) is not None:
+            pair.client.close()
+            self._put_away = True
+
+    def _bring_chat_back(self) -> None:
+        pair = self._session.pair
+        if self._put_away and getattr(pair.client, "pid", None) is None and pair.status.state is PairState.READY:
+            pair.reload()
+        self._put_away = False
+
+    @Slot()
+    def _show_status(self) -> None:
+        page, status = self._page, self.controller.status
+        if page is None:
+            return
+        button = self._session.window.navigation.button(COMPARE_PAGE)
+        if status.state is CompareState.IDLE:
+            button.setText(self.tr("Compare"))
+            page.running.set_stopping(False)
+            return
+        running = page.running
+        running.set_paused(
+            status.state in {CompareState.PAUSING, CompareState.PAUSED}, waiting=status.state is CompareState.PAUSING
+        )
+        running.set_stopping(status.state is CompareState.STOPPING)
+        if status.state is CompareState.RUNNING and status.doing:
+            running.show_doing(status.doing)
+        running.show_progress(status.done, status.total, status.seconds_left)
+        if status.problem:
+            running.show_problem(status.problem)
+        share = f"{100 * status.done // status.total} %" if status.total else ""
+        page.show_running(share)
+        button.setText(self.tr("Compare ({0})").format(share) if share else self.tr("Compare"))
+
+    @Slot(str)
+    def _finished(self, comparison: str) -> None:
+        self._bring_chat_back()
+        page = self._page
+        if page is None:
+            return
+        watched = page.tabs.currentIndex() == COMPARE_TAB
+        page.show_setup()
+        self._search(self._query)
+        if comparison:
+            self._open(comparison, show=watched)
+        else:
+            page.setup.set_note(self.tr("Ended before anything was measured."))
+
+    @Slot(object)
+    def _nothing_kept(self, error: UserFacingError) -> None:
+        self._bring_chat_back()
+        if self._page is not None:
+            self._page.show_setup()
+        self._search(self._query)
+        self._failed(error)
+
+    # -- what is kept
+
+    @Slot(str)
+    def _open(self, comparison: str, *, show: bool = True) -> None:
+        def opened(found: _Opened) -> None:
+            if self._page is None:
+                return
+            self._opened = found
+            self._page.show_result(found.values)
+            if show:
+                self._page.show_tab(RESULT_TAB)
+                self._page.result.take_focus()
+
+        self._worker.run(lambda: self._desk.open(comparison), opened, self._failed)
+
+    @Slot(str, str)
+    def _open_two(self, first: str, second: str) -> None:
+        def opened(found: tuple[_Opened, _Opened]) -> None:
+            if self._page is not None:
+                self._page.show_two(found[0].values, found[1].values)
+
+        self._worker.run(lambda: (self._desk.open(first), self._desk.open(second)), opened, self._failed)
+
+    @Slot(str)
+    def _search(self, query: str) -> None:
+        self._query = query
+
+        def found(rows: tuple[HistoryRow, ...]) -> None:
+            if query == self._query and self._page is not None:
+                self._page.show_history(rows, query)
+
+        self._worker.run(lambda: self._desk.rows(query), found, self._failed)
+
+    @Slot(str, str)
+    def _rename(self, comparison: str, name: str) -> None:
+        def renamed(_: None) -> None:
+            self._search(self._query)
+            if self._opened is not None and self._opened.values.id == comparison and self._page is not None:
+                self._page.result.set_name(name)
+
+        self._worker.run(lambda: self._desk.rename(comparison, name), renamed, self._failed)
+
+    @Slot(object)
+    def _delete(self, comparisons: tuple[str, ...]) -> None:
+        def removed(found: _Removed) -> None:
+            self._search(self._query)
+            page = self._page
+            if page is None:
+                return
+            if self._opened is not None and self._opened.values.id in comparisons:
+                self._opened = None
+                page.hide_result()
+            count = len(comparisons)
+            words = self.tr("Comparison deleted") if count == 1 else self.tr("{0} comparisons deleted").format(count)
+            page.toast.offer(words, self.tr("Undo"), lambda: self._restore(found))
+
+        self._worker.run(lambda: self._desk.remove(comparisons), removed, self._failed)
+
+    def _restore(self, removed: _Removed) -> None:
+        self._worker.run(removed.undo, lambda _: self._search(self._query), self._failed)
+
+    @Slot()
+    def _new(self) -> None:
+        if self._page is not None:
+            self._page.show_tab(COMPARE_TAB)
+            self._page.take_focus()
+
+    @Slot()
+    def _again(self) -> None:
+        page, opened = self._page, self._opened
+        if page is None or opened is None:
+            return
+        page.show_tab(COMPARE_TAB)
+        if not self.controller.busy:
+            page.setup.take_plan(opened.plan)
+            page.setup.take_focus()
+
+    @Slot(str)
+    def _export(self, kind: str) -> None:
+        opened = self._opened
+        if opened is not None:
+            private = any(prompt.private for prompt in opened.plan.prompts)
+            self._exporter.ask(opened.values.id, opened.values.name, kind, has_private=private)
+
+    # -- inside
+
+    @Slot(str)
+    def _page_shown(self, name: str) -> None:
+        if name == COMPARE_PAGE:
+            self._show_chat()
+            self._search(self._query)
+        elif self._page is not None:
+            self._page.result.replay.player.pause()
+
+    def _failed(self, error: Exception) -> None:
+        if not isinstance(error, UserFacingError):
+            raise error
+        self._session.problems.show_dialog(error)
+
+
+def _draft_name(models: Models, target: Path, path: Path) -> str:
+    """What people call a draft model that suits the target; nothing for any other file."""
+    if path == target:
+        return ""
+    try:
+        return models.name(path) if path.exists() and models.fit(target, path).fits else ""
+    except UserFacingError:
+        return ""
