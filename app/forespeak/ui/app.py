@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 from forespeak.errors import UserFacingError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from PySide6.QtCore import QLockFile
     from PySide6.QtWidgets import QApplication
 
+    from forespeak.engines.engine import EngineClient, EngineEvent
     from forespeak.models.folders import Folders
     from forespeak.ui.appearance import AppearanceKeeper
     from forespeak.ui.main_window import MainWindow
@@ -125,6 +128,7 @@ def make_session(
     from forespeak.pairing.self_test import SelfTest
     from forespeak.ui.disk_models import DiskModels
     from forespeak.ui.models_entry import ModelsEntry
+    from forespeak.ui.pair_entry import PairEntry
     from forespeak.ui.session import Session
     from forespeak.ui.window_menus import add_menus
 
@@ -133,24 +137,29 @@ def make_session(
     pairs = PairFiles(where.pairs)
     judge = Judge(where.cache / "verdicts")
     models = DiskModels(where.models, judge.verdict)
+
+    def connect(listener: Callable[[EngineEvent], None], log: str = "engine.log") -> EngineClient:
+        return EngineProcess(
+            listener,
+            log_path=where.logs / log,
+            pair_check=judge.refusal,
+            engine=partial(llamacpp_engine, memory=pairs),
+            parity_check=SelfTest(pairs),
+        )
+
     session = Session(
         window,
         ChatStore(where.chats),
         appearance.preferences,
         preferences_file,
         models,
-        lambda listener: EngineProcess(
-            listener,
-            log_path=where.logs / "engine.log",
-            pair_check=judge.refusal,
-            engine=partial(llamacpp_engine, memory=pairs),
-            parity_check=SelfTest(pairs),
-        ),
+        connect,
         pairs,
     )
     session.watch_memory()
     session.preferencesChanged.connect(appearance.apply)
-    ModelsEntry(window, session, where, models)
+    models_entry = ModelsEntry(window, session, where, models)
+    PairEntry(window, session, where, models_entry, partial(connect, log="engine-test.log"))
     if folder_problem is not None:
         session.problems.show_banner(folder_problem)
     add_menus(window, session, where.logs)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from forespeak.engines.engine import LoadRequest
 from forespeak.errors import UserFacingError
+from forespeak.models.machine_memory import Machine
 from forespeak.models.memory import MAIN_MEMORY, MemoryPlan
 from forespeak.ui.background import Worker
 
@@ -57,13 +58,20 @@ def plan_beside(engine: int | None, request: LoadRequest, loaded: MemoryPlan | N
 
     Reads files, and asks the drivers of GPUs where there are such: not for the UI thread.
     """
+    from forespeak.pairing.load_plan import plan_load
+
+    try:
+        return plan_load(request, machine_without(engine, loaded))
+    except UserFacingError:
+        return None
+
+
+def machine_without(engine: int | None, loaded: MemoryPlan | None) -> Machine:
+    """This machine as it would be once the loaded pair has gone. As slow as `plan_beside`."""
     from forespeak.models.machine_memory import private_bytes
-    from forespeak.pairing.load_plan import machine_now, plan_load
+    from forespeak.pairing.load_plan import machine_now
 
     freed = 0 if engine is None else private_bytes(engine)
     devices = () if loaded is None or engine is None else loaded.devices
     on_gpus = {need.device: need.needed_bytes for need in devices if need.device != MAIN_MEMORY}
-    try:
-        return plan_load(request, machine_now().with_freed(freed, on_gpus))
-    except UserFacingError:
-        return None
+    return machine_now().with_freed(freed, on_gpus)

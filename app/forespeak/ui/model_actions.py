@@ -22,6 +22,7 @@ class ModelActions(QObject):
     targetRequested = Signal(object)
     draftRequested = Signal(object)
     chatRequested = Signal(object)
+    findDraftRequested = Signal(object)
     """Path of the model"""
     noticed = Signal(str)
 
@@ -35,6 +36,8 @@ class ModelActions(QObject):
         self.chat = self._action(self.tr("Chat with it"), self._chat)
         self.as_target = self._action(self.tr("Use as target"), self._as_target, "Ctrl+T")
         self.as_draft = self._action(self.tr("Use as draft"), self._as_draft, "Ctrl+D")
+        self.find_draft = self._action(self.tr("Find a draft"), self._find_draft)
+        self.find_draft.setToolTip(self.tr("Which draft would make it faster"))
         self.show_file = self._action(self.tr("Show in folder"), self._reveal, "Ctrl+Shift+O")
         self.copy_path = self._action(self.tr("Copy path"), self._copy_path, "Ctrl+C")
         self.verify = self._action(self.tr("Check files"), self._verify)
@@ -44,14 +47,15 @@ class ModelActions(QObject):
     @property
     def in_order(self) -> list[QAction]:
         """The most wanted first, the one that takes something away last."""
-        return [self.chat, self.as_target, self.as_draft, self.show_file, self.copy_path, self.verify, self.remove]
+        first = [self.chat, self.as_target, self.as_draft, self.find_draft]
+        return [*first, self.show_file, self.copy_path, self.verify, self.remove]
 
     def set_item(self, item: LibraryItem | None, use: str = "") -> None:
         """`use`: what it is in use as now, in words."""
         self._item, self._use = item, use
         usable = item is not None and item.usable
         busy = self._controller.task is not None
-        for action in (self.chat, self.as_target, self.as_draft):
+        for action in (self.chat, self.as_target, self.as_draft, self.find_draft):
             action.setEnabled(usable)
         for action in (self.show_file, self.copy_path):
             action.setEnabled(item is not None)
@@ -67,7 +71,7 @@ class ModelActions(QObject):
 
     def menu(self, parent: QWidget) -> QMenu:
         menu = QMenu(parent)
-        menu.addActions([self.chat, self.as_target, self.as_draft])
+        menu.addActions([self.chat, self.as_target, self.as_draft, self.find_draft])
         menu.addSeparator()
         menu.addActions([self.show_file, self.copy_path, self.verify])
         menu.addSeparator()
@@ -102,6 +106,10 @@ class ModelActions(QObject):
     def _as_draft(self) -> None:
         if self._item is not None:
             self.draftRequested.emit(self._item.path)
+
+    def _find_draft(self) -> None:
+        if self._item is not None:
+            self.findDraftRequested.emit(self._item.path)
 
     def _reveal(self) -> None:
         if self._item is not None:

@@ -117,6 +117,8 @@ class ModelChip(Chip):
     picked = Signal(object)
     """A Path, or None for no model."""
     browseRequested = Signal()
+    findRequested = Signal()
+    """Of the draft: the one that suits the target is to be found"""
 
     def __init__(self, place: Place, choices: Callable[[], Sequence[Choice]], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -153,6 +155,8 @@ class ModelChip(Chip):
             none.triggered.connect(_picker(self.picked, None))
             group.addAction(none)
         menu.addSeparator()
+        if self._place is Place.DRAFT:
+            menu.addAction(self.tr("Find a draft…")).triggered.connect(self.findRequested)
         menu.addAction(self.tr("Choose a GGUF file…")).triggered.connect(self.browseRequested)
         return menu
 

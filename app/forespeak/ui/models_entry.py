@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from forespeak.models.folders import Folders
@@ -24,6 +24,9 @@ PREPARE_MS = 1500
 
 class ModelsEntry(QObject):
     """Add it before the menus are made, which give each page its key."""
+
+    draftWanted = Signal(object)
+    """Path of a model for which a draft is to be found"""
 
     def __init__(self, window: MainWindow, session: Session, where: Folders, models: Models) -> None:
         super().__init__(session)
@@ -44,6 +47,7 @@ class ModelsEntry(QObject):
             from forespeak.ui.models_view import ModelsView
 
             self._view = ModelsView(self._session, self._where, self._models)
+            self._view.draftWanted.connect(self.draftWanted)
         return self._view
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from forespeak.errors import UserFacingError
@@ -39,6 +39,9 @@ from forespeak.ui.session import Session
 class ModelsView(QObject):
     """`library` and `hub` are given by tests; else they are those of `where`."""
 
+    draftWanted = Signal(object)
+    """Path of a model for which a draft is to be found"""
+
     def __init__(
         self,
         session: Session,
@@ -63,7 +66,7 @@ class ModelsView(QObject):
         self.fetcher = PairFetcher(self._ask_repo, self.hub.downloads, self)
         self._page: ModelsPage | None = None
         self._discover = self._downloads = 0
-        self._downloading = False
+        self._downloading = self._begun = False
         self.controller.changed.connect(self._library_changed)
         self.controller.problemFound.connect(session.problems.show_dialog)
         self.controller.folderMoved.connect(self._folder_moved)
@@ -86,6 +89,22 @@ class ModelsView(QObject):
             self._downloading = True
             self.hub.start()
 
+    def begin(self) -> None:
+        """Begin to read the library, if that was not done before."""
+        if not self._begun:
+            self._begun = True
+            self.hub.downloads.finished.connect(self.controller.rescan)
+            self.controller.start()
+            self.resume_downloads()
+
+    def show_discover(self) -> None:
+        """On the page, which must have been made."""
+        self._show_discover()
+
+    def ask_repo(self, name: str, cancelled: Callable[[], bool]) -> HubRepo | None:
+        """What a repo holds. Waits for the network; raises UserFacingError; None where it was cancelled."""
+        return self._ask_repo(name, cancelled)
+
     def make_page(self) -> ModelsPage:
         """The page with its three tabs; begins to read the library."""
         mine = MyModels(self.controller, self._make_pairs, self._session.file_worker, lambda: self._settings.added)
@@ -96,15 +115,14 @@ class ModelsView(QObject):
         # As if it were picked in the bar at the top, which knows what else a draft needs.
         mine.draftRequested.connect(self._session.window.top.draft.picked)
         mine.chatRequested.connect(self._chat_with)
+        mine.findDraftRequested.connect(self.draftWanted)
         mine.importWayChanged.connect(self._way_changed)
         mine.addedFoldersChanged.connect(self._added_changed)
         mine.moveRequested.connect(self._move)
-        self.hub.downloads.finished.connect(self.controller.rescan)
         self._count_downloads(self.hub.downloads.running)
         self._session.preferencesChanged.connect(self._show_preferences)
         self._show_preferences(self._session.preferences)
-        self.controller.start()
-        self.resume_downloads()
+        self.begin()
         return page
 
     def _make_pairs(self) -> GoodPairs:

@@ -53,6 +53,7 @@ class MyModels(QWidget):
     targetRequested = Signal(object)
     draftRequested = Signal(object)
     chatRequested = Signal(object)
+    findDraftRequested = Signal(object)
     """Path of the model"""
     importWayChanged = Signal(object)
     """ImportWay, or None to be asked"""
@@ -184,6 +185,7 @@ class MyModels(QWidget):
         actions.targetRequested.connect(self.targetRequested)
         actions.draftRequested.connect(self.draftRequested)
         actions.chatRequested.connect(self.chatRequested)
+        actions.findDraftRequested.connect(self.findDraftRequested)
         actions.noticed.connect(self._notice)
         self.table.opened.connect(actions.open_item)
         self.table.removeRequested.connect(actions.remove.trigger)

@@ -94,6 +94,10 @@ MemoryCheck = Callable[[LoadRequest, MemoryPlan | None], MemoryPlan | None]
 """(what is to be loaded, the plan of what is loaded now) -> its plan; None: cannot be told. Off the UI thread."""
 
 
+UsualPair = Callable[[Path], object | None]
+"""target -> the pair that was kept as its default, if there is one. Reads the disk: off the UI thread."""
+
+
 class Models(Protocol):
     """What is asked of files. All methods read the disk and raise UserFacingError."""
 
@@ -121,6 +125,8 @@ class PairController(QObject):
     preferencesChanged = Signal(object)
     problemFound = Signal(object)
     """UserFacingError about a file that was picked and is not taken."""
+    usualPairFound = Signal(object)
+    """What `usual_pair` gave for a target that was picked: whoever gave it takes it from here"""
 
     def __init__(
         self,
@@ -145,6 +151,7 @@ class PairController(QObject):
         """Grows with each choice: what an older one finds out no longer counts."""
         self._cancelled = False
         self.check_memory: MemoryCheck | None = None
+        self.usual_pair: UsualPair | None = None
         self._held: LoadRequest | None = None
         """What waits for the user's word, because it is too large."""
         self._loaded_plan: MemoryPlan | None = None
@@ -186,7 +193,30 @@ class PairController(QObject):
         self._worker.run(self._models.starter, self._starter_found, self._starter_failed)
 
     def pick_target(self, path: Path) -> None:
-        self._pick(path, lambda: self._take_pair(path, self._preferences.draft))
+        """With its usual pair, if it has one; else with the draft that is chosen now."""
+        usual = self.usual_pair
+
+        def take() -> None:
+            if usual is None or path == self._preferences.target:
+                self._take_pair(path, self._preferences.draft)
+            else:
+                self._worker.run(lambda: usual(path), found)
+
+        def found(pair: object | None) -> None:
+            if pair is None:
+                self._take_pair(path, self._preferences.draft)
+            else:
+                self.usualPairFound.emit(pair)
+
+        self._pick(path, take)
+
+    def pick_pair(self, target: Path, draft: Path | None) -> None:
+        """Both at once. `draft` None: only what needs no second model drafts."""
+
+        def take() -> None:
+            self._take_pair(target, draft)
+
+        self._pick(target, take if draft is None else lambda: self._pick(draft, take))
 
     def pick_draft(self, path: Path | None) -> None:
         if path is None:

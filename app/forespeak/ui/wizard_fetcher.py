@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -85,9 +83,8 @@ class Fetcher(QObject):
         self._stop = threading.Event()
         self._asking: set[str] = set()
         self._errors: dict[str, UserFacingError] = {}
-        self._keys: dict[str, str] = {}
-        """Of downloads that were begun here, by their repo and first file, the keys."""
-        self._arrived: set[str] = set()
+        self._begun: set[str] = set()
+        """Keys of downloads that were begun here"""
 
     def close(self) -> None:
         self._stop.set()
@@ -131,8 +128,7 @@ class Fetcher(QObject):
                 self._downloads.resume(download.id)
             self.changed.emit(key)
             return
-        self._keys[key] = key
-        self._arrived.discard(key)
+        self._begun.add(key)
         if wanted.group is not None:
             self._downloads.add(wanted.group)
             self.changed.emit(key)
@@ -178,9 +174,9 @@ class Fetcher(QObject):
         for download in self._downloads.downloads:
             key = _key(download)
             self.changed.emit(key)
-            if download.state is DownloadState.DONE and key in self._keys and key not in self._arrived:
-                self._arrived.add(key)
-                self.arrived.emit(key, _loaded(download))
+            if download.state is DownloadState.DONE and key in self._begun:
+                self._begun.discard(key)
+                self.arrived.emit(key, download.paths[0])
 
     def _find(self, key: str) -> Download | None:
         return next((each for each in reversed(self._downloads.downloads) if _key(each) == key), None)
@@ -188,9 +184,3 @@ class Fetcher(QObject):
 
 def _key(download: Download) -> str:
     return f"{download.repo}/{download.files[0].path}" if download.files else download.repo
-
-
-def _loaded(download: Download) -> Path:
-    return download.paths[0]
-
-

@@ -10,10 +10,12 @@ from typing import Protocol
 from forespeak.engines.engine import LoadRequest
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import Folders
-from forespeak.models.good_pairs import GoodPair
+from forespeak.models.formats import ModelFormat
+from forespeak.models.good_pairs import GoodModel, GoodPair, best_first
 from forespeak.models.hub import Hub
 from forespeak.models.library import LibraryItem
 from forespeak.models.machine_memory import Machine
+from forespeak.models.memory import Fit
 from forespeak.pairing.candidates import Candidates, find_candidates
 from forespeak.pairing.compatibility import Judge
 from forespeak.pairing.hub_offers import HubOffers, hub_offers
@@ -110,6 +112,15 @@ class DiskFinder:
             )
         item = next((each for each in items if each.path == path), None)
         return offer_at(path) if item is None else local_offer(item)
+
+
+def targets_that_fit(pairs: Sequence[GoodPair], fit_of: Callable[[int], Fit]) -> tuple[GoodModel, ...]:
+    """Those of well-known pairs that our engine runs and this machine holds, each once, best first."""
+    found: dict[tuple[str, str | None], GoodModel] = {}
+    for pair, fit in best_first(pairs, fit_of, mlx=False):
+        if fit is not Fit.TOO_LARGE and pair.format is ModelFormat.GGUF:
+            found.setdefault((pair.target.repo, pair.target.file), pair.target)
+    return tuple(found.values())
 
 
 def _free(machine: Machine) -> int:

@@ -76,7 +76,7 @@ def line_of(candidate: Candidate, found: Found) -> CandidateLine:
         gain_note,
         offer is None or offer.place is Place.HERE,
         "" if candidate.excluded is None else _full_problem(candidate),
-        _details(candidate, found),
+        _details(candidate),
     )
 
 
@@ -186,13 +186,14 @@ def _gain(candidate: Candidate) -> tuple[str, str]:
         when = day_words(candidate.measurement.measured_at)
         return times(candidate.measurement.speed_up.value), _tr("measured {day}").format(day=when)
     if candidate.prediction is not None:
-        low, high = (f"{value:.1f}" for value in (candidate.prediction.speed_up.low, candidate.prediction.speed_up.high))
+        gain = candidate.prediction.speed_up
+        low, high = f"{gain.low:.1f}", f"{gain.high:.1f}"
         note = _tr("by task") if candidate.kind is CandidateKind.LOOKUP else _tr("predicted")
         return (f"{low}×" if low == high else f"{low} – {high}×"), note
     return "—", ""
 
 
-def _details(candidate: Candidate, found: Found) -> str:
+def _details(candidate: Candidate) -> str:
     lines = []
     if candidate.verdict is not None and candidate.excluded is None:
         lines.append(candidate.verdict.reason)

@@ -1,0 +1,266 @@
+"""Step 2 of the pairing wizard: what could draft for the target, best first, with reasons; the Hub's on request."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from forespeak.ui.form import caption
+from forespeak.ui.theme import Theme
+from forespeak.ui.wizard_controller import LOOKUP_KEY, WizardController
+from forespeak.ui.wizard_rows import CandidateRow
+from forespeak.ui.wizard_words import CandidateLine
+
+AT_ONCE = 10
+"""Rows that are made before the page is shown; the others come one after the other."""
+
+
+class DraftStep(QWidget):
+    testRequested = Signal(str)
+    """The key of a candidate that is here"""
+
+    def __init__(self, controller: WizardController, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._controller = controller
+        self._theme: Theme | None = None
+        self._wanted_focus = False
+        self.rows: dict[str, CandidateRow] = {}
+        self._waiting: list[CandidateLine] = []
+        self._group = QButtonGroup(self)
+        self.state_words = QLabel()
+        self.state_words.setObjectName("quietNote")
+        self.state_words.setWordWrap(True)
+        self.advice = QLabel()
+        self.advice.setWordWrap(True)
+        self.advice.setObjectName("wizardAdvice")
+        self._usable = _card()
+        self.nothing = QLabel()
+        self.nothing.setWordWrap(True)
+        self.nothing.setContentsMargins(16, 16, 16, 16)
+        self.fold = QPushButton()
+        self.fold.setProperty("flat", True)
+        self.fold.setCheckable(True)
+        self.fold.toggled.connect(self._fold_toggled)
+        self._excluded = _card()
+        self.hub_bar = QFrame()
+        row = QHBoxLayout(self.hub_bar)
+        row.setContentsMargins(0, 0, 0, 0)
+        self.hub_words = QLabel()
+        self.hub_words.setWordWrap(True)
+        self.hub_words.setTextFormat(Qt.TextFormat.PlainText)
+        self.hub_moving = QProgressBar()
+        self.hub_moving.setRange(0, 0)
+        self.hub_moving.setFixedWidth(90)
+        row.addWidget(self.hub_moving)
+        row.addWidget(self.hub_words, 1)
+        inside = QWidget()
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 8, 0)
+        column.setSpacing(10)
+        column.addWidget(self.state_words)
+        column.addWidget(self.advice)
+        column.addWidget(self._usable)
+        column.addWidget(self.hub_bar)
+        column.addWidget(self.fold, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self._excluded)
+        column.addStretch(1)
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area.setWidget(inside)
+        self.area.viewport().setAutoFillBackground(False)
+        inside.setAutoFillBackground(False)
+        self.about = caption("")
+        self.about.setTextFormat(Qt.TextFormat.PlainText)
+        self.about.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(10)
+        layout.addWidget(self.area, 1)
+        layout.addWidget(self.about)
+        self._next = QTimer(self)
+        self._next.setInterval(0)
+        self._next.timeout.connect(self._add_row)
+        controller.foundChanged.connect(self.show_found)
+        controller.changed.connect(self._show_chosen)
+        controller.hubChanged.connect(self._show_hub)
+        controller.fetcher.changed.connect(self._show_fetch)
+        self._fold_toggled(False)
+        self.show_found()
+        self._show_hub()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        for row in self.rows.values():
+            row.set_theme(theme)
+
+    def take_focus(self) -> None:
+        """On the chosen draft, as soon as there is one."""
+        row = self.rows.get(self._controller.state.chosen or "")
+        if row is not None and not row.radio.isHidden():
+            row.radio.setFocus(Qt.FocusReason.TabFocusReason)
+            self._wanted_focus = False
+        else:
+            self._wanted_focus = True
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows are there."""
+        return not self._waiting
+
+    @Slot()
+    def show_found(self) -> None:
+        controller = self._controller
+        found, lines = controller.found, controller.lines
+        usable = [line for line in lines if not line.problem]
+        excluded = [line for line in lines if line.problem]
+        self.state_words.setText(self.tr("Looking for drafts") if controller.finding and found is None else "")
+        self.state_words.setVisible(bool(self.state_words.text()))
+        advice = None if found is None else found.candidates.advice
+        self.advice.setText("" if advice is None else advice.words)
+        self.advice.setVisible(advice is not None)
+        self._usable.setVisible(found is not None)
+        models = [line for line in usable if line.key != LOOKUP_KEY]
+        if not usable:
+            words = self.tr("Nothing can draft for this target.")
+        else:
+            words = self.tr("No other model here can draft for it. The Hub may have one.")
+        self.nothing.setText(words)
+        self.nothing.setVisible(found is not None and not models)
+        count = len(excluded)
+        self.fold.setText(
+            self.tr("1 other cannot draft for it")
+            if count == 1
+            else self.tr("{count} others cannot draft for it").format(count=count)
+        )
+        self.fold.setVisible(bool(excluded))
+        self._excluded.setVisible(bool(excluded) and self.fold.isChecked())
+        self._set_rows([*usable, *excluded])
+        self._show_chosen()
+
+    def _set_rows(self, lines: list[CandidateLine]) -> None:
+        wanted = {line.key for line in lines}
+        for key in [key for key in self.rows if key not in wanted]:
+            row = self.rows.pop(key)
+            self._group.removeButton(row.radio)
+            row.hide()
+            row.deleteLater()
+        known = [line for line in lines if line.key in self.rows]
+        new = [line for line in lines if line.key not in self.rows]
+        for line in known:
+            self.rows[line.key].show_line(line)
+        self._order = {line.key: number for number, line in enumerate(lines)}
+        self._waiting = new
+        for _ in range(AT_ONCE):
+            self._add_row()
+        self._place_rows()
+        if self._waiting:
+            self._next.start()
+
+    @Slot()
+    def _add_row(self) -> None:
+        if not self._waiting:
+            self._next.stop()
+            return
+        line = self._waiting.pop(0)
+        row = CandidateRow(line)
+        if self._theme is not None:
+            row.set_theme(self._theme)
+        row.picked.connect(self._controller.choose)
+        row.testRequested.connect(self.testRequested)
+        row.fetchRequested.connect(self._controller.fetch)
+        row.cancelRequested.connect(self._controller.fetcher.cancel)
+        row.show_fetch(self._controller.fetcher.fetch_of(line.key))
+        self.rows[line.key] = row
+        self._group.addButton(row.radio)
+        row.set_chosen(line.key == self._controller.state.chosen)
+        if not self._waiting or len(self.rows) > AT_ONCE:
+            self._place_rows()
+
+    def _place_rows(self) -> None:
+        """Each in its card, in order."""
+        previous: QWidget | None = None
+        for problem, card in ((False, self._usable), (True, self._excluded)):
+            column = card.layout()
+            assert isinstance(column, QVBoxLayout)
+            rows = [row for row in self.rows.values() if bool(row.line.problem) is problem]
+            rows.sort(key=lambda row: self._order.get(row.line.key, 0))
+            for number, row in enumerate(rows):
+                if column.indexOf(row) != number:
+                    column.insertWidget(number, row)
+                first = number == 0
+                if row.property("first") is not first:
+                    row.setProperty("first", first)
+                    row.style().unpolish(row)
+                    row.style().polish(row)
+                for widget in (row.radio, row.button):
+                    if previous is not None:
+                        QWidget.setTabOrder(previous, widget)
+                    previous = widget
+            if not problem:
+                if column.indexOf(self.nothing) < 0:
+                    column.addWidget(self.nothing)
+                if previous is not None:
+                    QWidget.setTabOrder(previous, self.fold)
+                previous = self.fold
+
+    @Slot()
+    def _show_chosen(self) -> None:
+        chosen = self._controller.state.chosen
+        for key, row in self.rows.items():
+            row.set_chosen(key == chosen)
+        line = self._controller.line
+        self.about.setText("" if line is None or line.problem else line.details)
+        self.about.setVisible(bool(self.about.text()))
+        if self._wanted_focus and self.isVisible():
+            self.take_focus()
+
+    @Slot()
+    def _show_hub(self) -> None:
+        hub = self._controller.hub
+        words = hub.words if hub.searching else "\n".join(hub.problems)
+        if hub.searched and not hub.problems:
+            words = (
+                self.tr("The Hub has no other draft for this target that is worth a look.")
+                if not hub.count
+                else self.tr("Looked at the Hub: what it has is in the list.")
+            )
+        self.hub_words.setText(words)
+        self.hub_bar.setVisible(bool(words))
+        self.hub_moving.setVisible(hub.searching)
+        for name, value in (("danger", bool(hub.problems)), ("caption", not hub.problems)):
+            if self.hub_words.property(name) is not value:
+                self.hub_words.setProperty(name, value)
+                self.hub_words.style().unpolish(self.hub_words)
+                self.hub_words.style().polish(self.hub_words)
+
+    @Slot(str)
+    def _show_fetch(self, key: str) -> None:
+        row = self.rows.get(key)
+        if row is not None:
+            row.show_fetch(self._controller.fetcher.fetch_of(key))
+
+    @Slot(bool)
+    def _fold_toggled(self, shown: bool) -> None:
+        self._excluded.setVisible(shown and any(row.line.problem for row in self.rows.values()))
+
+
+def _card() -> QFrame:
+    card = QFrame()
+    card.setProperty("card", True)
+    column = QVBoxLayout(card)
+    column.setContentsMargins(1, 1, 1, 1)
+    column.setSpacing(0)
+    return card

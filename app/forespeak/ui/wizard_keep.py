@@ -1,0 +1,220 @@
+"""Step 4 of the pairing wizard: under which name the pair is kept, with which settings, and what it is used for."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from forespeak.engines.parity_result import ParityResult
+from forespeak.pairing.named_pair import PairSettings
+from forespeak.pairing.parity_words import explanation
+from forespeak.speculation.trace import Source
+from forespeak.ui.draft_sources import in_order
+from forespeak.ui.form import add_row, caption, whole_box
+from forespeak.ui.preferences import LONGEST_DRAFT
+from forespeak.ui.theme import Theme
+from forespeak.ui.wizard_controller import WizardController
+from forespeak.ui.wizard_tester import CheckStatus
+from forespeak.ui.wizard_words import measured_words, times
+
+USUAL_LENGTH = 4
+
+
+class KeepStep(QWidget):
+    submitted = Signal()
+    """Enter in the name: keep it"""
+
+    def __init__(self, controller: WizardController, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._controller = controller
+        self._shown_for: object = None
+        self.measured = QLabel()
+        self.measured.setWordWrap(True)
+        self.name = QLineEdit()
+        self.name.setMaxLength(200)
+        self.name.returnPressed.connect(self.submitted)
+        self.looks_up = QCheckBox(self.tr("Look words up in the text first"))
+        self.looks_up.toggled.connect(self._settings_changed)
+        self.auto = QCheckBox(self.tr("As many drafted tokens as pay"))
+        self.auto.toggled.connect(self._auto_toggled)
+        self.length = whole_box(1, LONGEST_DRAFT, self._settings_changed)
+        self.length.setFixedWidth(90)
+        self.length.setAccessibleName(self.tr("Drafted tokens at a time"))
+        length = QWidget()
+        row = QHBoxLayout(length)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(12)
+        row.addWidget(self.auto)
+        row.addWidget(self.length)
+        row.addStretch(1)
+        self.settings_note = caption("")
+        self.default = QCheckBox(self.tr("Use it whenever this target is chosen"))
+
+        self.check_words = QLabel()
+        self.check_words.setWordWrap(True)
+        self.check_words.setTextFormat(Qt.TextFormat.PlainText)
+        self.check_bar = QProgressBar()
+        self.check_bar.setTextVisible(False)
+        self.check_bar.setRange(0, 1000)
+        self.check_button = QPushButton(self.tr("Check now"))
+        self.check_button.clicked.connect(self._check)
+        check = QWidget()
+        column = QVBoxLayout(check)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(self.check_words)
+        column.addWidget(self.check_bar)
+        column.addWidget(self.check_button, 0, Qt.AlignmentFlag.AlignLeft)
+
+        card = QFrame()
+        card.setProperty("card", True)
+        form = QFormLayout(card)
+        form.setContentsMargins(18, 16, 18, 16)
+        form.setHorizontalSpacing(24)
+        form.setVerticalSpacing(14)
+        form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
+        form.addRow(self.tr("Test"), self.measured)
+        add_row(form, self.tr("Name"), self.name)
+        drafts = QWidget()
+        column = QVBoxLayout(drafts)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(self.looks_up)
+        column.addWidget(length)
+        column.addWidget(self.settings_note)
+        form.addRow(self.tr("Drafts"), drafts)
+        form.addRow(self.tr("Default"), self.default)
+        form.addRow(self.tr("Same words"), check)
+        content = QWidget()
+        outer = QVBoxLayout(content)
+        outer.setContentsMargins(0, 0, 8, 0)
+        outer.addWidget(card)
+        outer.addStretch(1)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidget(content)
+        area.viewport().setAutoFillBackground(False)
+        content.setAutoFillBackground(False)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(area)
+        controller.tester.checkChanged.connect(self._show_check)
+        controller.changed.connect(self._show_measured)
+        self._show_check()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Everything here is coloured by the style sheet."""
+
+    def take_focus(self) -> None:
+        self.name.setFocus(Qt.FocusReason.TabFocusReason)
+        self.name.selectAll()
+
+    def begin(self) -> None:
+        """The step is shown: fill in what is usual, unless this pair was being filled in already."""
+        controller, state = self._controller, self._controller.state
+        about = (state.target, state.chosen, state.pair_id)
+        if about != self._shown_for:
+            self._shown_for = about
+            settings = controller.settings
+            self.name.setText(controller.usual_name)
+            self.looks_up.setChecked(any(not source.uses_model for source in settings.sources))
+            self.auto.setChecked(settings.draft_length is None)
+            self.length.setValue(settings.draft_length or USUAL_LENGTH)
+            self.default.setChecked(controller.is_default)
+        with_model = any(source.uses_model for source in controller.settings.sources)
+        self.looks_up.setVisible(with_model)
+        self.length.setEnabled(not self.auto.isChecked())
+        controller.look_for_parity()
+        self._show_measured()
+        self._settings_changed()
+
+    @property
+    def settings(self) -> PairSettings:
+        before = self._controller.settings
+        sources = before.sources
+        if any(source.uses_model for source in sources):
+            others = [source for source in sources if not source.uses_model] or [Source.PROMPT_LOOKUP]
+            sources = in_order([Source.DRAFT_MODEL, *(others if self.looks_up.isChecked() else ())])
+        length = None if self.auto.isChecked() else self.length.value()
+        return PairSettings(sources, length, before.rule, before.context_length)
+
+    def keep(self, *, use: bool) -> None:
+        self._controller.keep(self.name.text(), self.settings, as_default=self.default.isChecked(), use=use)
+
+    @Slot()
+    def _show_measured(self) -> None:
+        measured = self._controller.state.measurement
+        if measured is None:
+            self.measured.setText(self.tr("Not tested. What it brings is only supposed."))
+        else:
+            words = self.tr("{gain} as fast. {measured}")
+            self.measured.setText(words.format(gain=times(measured.speed_up.value), measured=measured_words(measured)))
+
+    @Slot()
+    def _settings_changed(self) -> None:
+        tested = self._controller.state.measurement is not None
+        other = tested and not self._controller.tested_so(self.settings)
+        self.settings_note.setText(
+            self.tr("The test was made with other settings: its figures will be shown as out of date.") if other else ""
+        )
+        self.settings_note.setVisible(other)
+
+    @Slot(bool)
+    def _auto_toggled(self, on: bool) -> None:
+        self.length.setEnabled(not on)
+        self._settings_changed()
+
+    @Slot()
+    def _check(self) -> None:
+        if self._controller.tester.check.running:
+            self._controller.tester.stop_check()
+        else:
+            self._controller.start_check()
+
+    @Slot()
+    def _show_check(self) -> None:
+        check = self._controller.tester.check
+        self.check_words.setText(self._words_of(check))
+        self.check_bar.setVisible(check.running)
+        fraction = 0.0 if check.progress is None else check.progress.fraction
+        self.check_bar.setValue(round(1000 * fraction))
+        self.check_bar.setAccessibleName(self.check_words.text())
+        words = self.tr("Check now") if check.result is None else self.tr("Check again")
+        self.check_button.setText(self.tr("Stop") if check.running else words)
+        self.check_button.setEnabled(not check.stopping)
+
+    def _words_of(self, check: CheckStatus) -> str:
+        if check.running:
+            doing = "" if check.progress is None else check.progress.doing
+            return self.tr("Stopping") if check.stopping else doing or self.tr("Loading the pair")
+        if check.error is not None:
+            return str(check.error)
+        if check.result is None:
+            return self.tr(
+                "A dozen prompts are answered with and without drafts, and every word is compared: a minute or more. "
+                "It can be done later, too."
+            )
+        return _found(check.result)
+
+
+def _found(result: ParityResult) -> str:
+    difference = result.first_difference
+    words = f"{result.equal} of {len(result.cases)} replies have the same words."
+    return words if difference is None else f"{words} {explanation(difference)}"
