@@ -26,7 +26,7 @@ from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "app"), str(ROOT / "tests"), str(ROOT / "tests" / "benchmarks")]
+sys.path[:0] = [str(ROOT / "app"), str(ROOT / "tests")]
 
 LONG = 0.033
 BEAT_MS = 10
@@ -65,9 +65,9 @@ def processor_shares() -> tuple[float, float]:
 
 
 def measure(files: int, megabytes: int, rate: float) -> dict[str, object]:
-    from bench_library import write_models
     from PySide6.QtCore import QEventLoop, Qt, QTimer
 
+    from benchmarks.bench_library import write_models
     from forespeak.models.folders import folders
     from forespeak.models.hub_settings import HubSettings, HubSettingsFile
     from forespeak.models.library import Library

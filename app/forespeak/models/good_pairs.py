@@ -68,8 +68,10 @@ def good_pairs(path: Path | None = None) -> tuple[GoodPair, ...]:
 
 def _pair(entry: dict[str, Any]) -> GoodPair:
     plain = {"format": "GGUF", **entry}
-    models = {place: _model(plain.pop(place)) for place in ("target", "draft")}
-    return GoodPair(**{**plain, "format": ModelFormat(plain["format"])}, **models)
+    plain["format"] = ModelFormat(plain["format"])
+    for place in ("target", "draft"):
+        plain[place] = _model(plain[place])
+    return GoodPair(**plain)
 
 
 def _model(entry: dict[str, Any]) -> GoodModel:
