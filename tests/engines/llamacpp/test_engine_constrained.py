@@ -12,8 +12,8 @@ import llama_cpp
 import numpy as np
 import pytest
 
+from forespeak.engines import pair_engine
 from forespeak.engines.engine import ChatMessage, GenerationRequest, Role
-from forespeak.engines.llamacpp import engine as llama_engine
 from forespeak.engines.llamacpp.bindings import NativeModel, NativeVocabulary
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.engines.thinking import ThoughtMarks
@@ -104,7 +104,7 @@ def test_the_grammar_waits_for_thoughts_that_the_reply_opens(
         (ThoughtMarks("¤¤¤", "."), f'root ::= "{opener}"', opener),
         (None, f'root ::= "{opener}"', opener),
     ):
-        monkeypatch.setattr(llama_engine, "thought_marks", lambda _, marks=marks: marks)
+        monkeypatch.setattr(pair_engine, "thought_marks", lambda _, marks=marks: marks)
         for sources in ((), (Source.DRAFT_MODEL,), (Source.PROMPT_LOOKUP,)):
             steps, finished = run(engine, replace(about, grammar=grammar, sources=sources))
             assert text_of(steps) == expected

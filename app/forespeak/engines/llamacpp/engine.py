@@ -2,350 +2,85 @@
 
 from __future__ import annotations
 
-import math
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
 
-import psutil
-
-from forespeak.engines.chat_template import ChatTemplate, RenderedPrompt
-from forespeak.engines.drafting import Drafting
-from forespeak.engines.engine import (
-    ConversionRequest,
-    Converted,
-    GenerationRequest,
-    Loaded,
-    LoadRequest,
-    Notice,
-    PairCheck,
-    Start,
-)
+from forespeak.engines.engine import ConversionRequest, Converted, Loaded, LoadRequest, ModelSummary, PairCheck
 from forespeak.engines.llamacpp import bindings
 from forespeak.engines.llamacpp.loading import (
     ENGINE,
-    ProgressListener,
     beside,
     conditions_of,
     convert_to_f32,
     load_model,
-    steady,
     summary,
     uses_gpu,
 )
 from forespeak.engines.llamacpp.model import LlamaModel
 from forespeak.engines.llamacpp.threads import ThreadGovernor, usable_cores
-from forespeak.engines.pair_costs import PairCosts
-from forespeak.engines.pair_knowledge import PairMemory
-from forespeak.engines.thinking import thought_marks, thoughts_behind
-from forespeak.errors import UserFacingError
-from forespeak.speculation.constraint import Constraint, NoTokenLeftError
-from forespeak.speculation.decode import DecodeSettings, generate
-from forespeak.speculation.events import Event, Finished
-from forespeak.speculation.language_model import EvaluationError
-from forespeak.speculation.penalties import tokens_with
-from forespeak.speculation.sampling import Sampler
-from forespeak.speculation.trace import Step
+from forespeak.engines.pair_engine import PairEngine, ProgressListener
+from forespeak.engines.pair_knowledge import PairConditions, PairMemory
+from forespeak.engines.steady import steady
 
-if TYPE_CHECKING:
-    from forespeak.engines.grammar import GrammarCompiler
-
-if sys.platform != "win32":
-    import resource
-
-_DRY_BREAKERS = ("\n", ":", '"', "*")
-"""Repetition of what stands between these is how lists, tables and quotations are made."""
-
-_NO_ROLLBACK = "This target's cache cannot be rolled back, so drafts cannot be checked with it."
+_ALL_F32 = "0"
 
 
-@dataclass(slots=True)
-class _Reply:
-    """The last generation: its prompt's and its own text, and the tokens they were.
+class LlamaEngine(PairEngine[LlamaModel]):
+    """GGUF files, evaluated by llama.cpp. Blocking; one call at a time."""
 
-    The next prompt usually begins with this text. Its tokens are then taken from here, because a tokenizer need not
-    cut a sampled text into the tokens that it was sampled in, and the cache holds those.
-    """
-
-    text: str
-    tokens: list[int]
-
-
-class LlamaEngine:
-    """Loads a target and a draft and generates with them. Blocking; one call at a time."""
+    computer = "llama.cpp"
 
     def __init__(self, pair_check: PairCheck, memory: PairMemory | None = None) -> None:
-        self._pair_check = pair_check
-        self._request: LoadRequest | None = None
-        self._target: LlamaModel | None = None
-        self._draft: LlamaModel | None = None
-        self._draft_problem: str | None = None
-        self._template: ChatTemplate | None = None
-        self._drafting = Drafting()
-        self._costs = PairCosts(self._drafting, memory)
-        self._last_reply: _Reply | None = None
-        self._grammars: GrammarCompiler | None = None
-        self._dry_breakers: tuple[tuple[int, ...], ...] = ()
+        super().__init__(pair_check, memory)
         self._thread_count: Callable[[], int] = usable_cores
-
-    def load(self, request: LoadRequest, progress: ProgressListener, cancelled: Callable[[], bool]) -> Loaded | None:
-        """Load a pair in place of the former one; a target that stays the same stays loaded. None if cancelled."""
-        target_is_new = self._request is None or replace(request, draft=self._request.draft) != self._request
-        if target_is_new:
-            self.close()
-            fixed = request.threads
-            self._thread_count = ThreadGovernor(usable_cores()).count if fixed is None else lambda: fixed
-            share = 0.8 if request.draft else 1.0
-            self._target = load_model(request, request.target, 0.0, share, progress, cancelled, self._thread_count)
-            if self._target is None:
-                return None
-            if request.reproducible:
-                steady(self._target)
-            vocabulary = self._target.vocabulary
-            self._template = ChatTemplate(
-                self._target.native.chat_template, vocabulary.text(vocabulary.bos), vocabulary.text(vocabulary.eos)
-            )
-        assert self._target is not None
-        if self._request is None or self._request.draft != request.draft or self._draft is None:
-            self._costs.close()
-            self._load_draft(request, self._target, progress, cancelled)
-            conditions = conditions_of(request, self._target, self._draft is not None)
-            self._costs.settle(conditions, self._target, self._draft, target_is_new=target_is_new)
-        self._request = request
-        if cancelled():
-            self.close()
-            return None
-        return Loaded(
-            target=summary(request.target, self._target),
-            draft=summary(request.draft, self._draft) if request.draft and self._draft else None,
-            draft_problem=self._draft_problem,
-            template_problem=self._template.problem if self._template else None,
-            devices=tuple(device.description for device in bindings.devices()),
-            threads=self._thread_count(),
-            computes_on_cpu=not uses_gpu(request),
-        )
-
-    def generate(self, request: GenerationRequest, cancelled: Callable[[], bool]) -> Iterator[Notice | Event]:
-        if request.start is not Start.WARM:
-            self.forget(learned=request.start is Start.FRESH)
-        started = time.perf_counter()
-        target = self._target
-        if target is None or self._template is None:
-            raise UserFacingError("No model is loaded.", "", "Choose a target model first.")
-        rendered = self._template.render(request.messages)
-        if rendered.notice:
-            yield Notice(rendered.notice)
-        prompt = self._tokens_of(rendered, target)
-        room = target.context_length
-        if len(prompt) >= room:
-            raise UserFacingError(
-                f"The conversation is too long: {len(prompt):,} tokens do not fit into the context of {room:,}.",
-                "The model can only read what fits into its context.",
-                "Shorten the message, start a new chat, or choose a longer context in the settings.",
-            )
-        without = self._obstacle(request, target)
-        source, controller = self._drafting.prepare(
-            request if without is None else replace(request, sources=()),
-            self._draft,
-            target.vocabulary.size,
-            cancelled,
-        )
-        events = generate(
-            target,
-            source,
-            prompt,
-            replace(self.sampler(request), constraint=self._constraint(request, rendered.text, target.vocabulary)),
-            controller,
-            DecodeSettings(
-                rule=request.rule,
-                max_tokens=request.max_tokens,
-                stop=(*request.stop, *rendered.stop),
-                alternatives=request.alternatives,
-                without_source=without or "",
-            ),
-            cancelled,
-            started,
-        )
-        reply_text, reply_tokens = "", list(prompt)
-        try:
-            for event in events:
-                if isinstance(event, Step):
-                    reply_text += "".join(token.text for token in event.emitted)
-                    reply_tokens += [token.id for token in event.emitted]
-                yield _with_memory(event) if isinstance(event, Finished) else event
-        except NoTokenLeftError as error:
-            raise UserFacingError(
-                "The reply cannot go on.",
-                "What the grammar or schema asks for next cannot be written with the tokens that this model may use.",
-                "Ban fewer tokens, or loosen the grammar or schema.",
-            ) from error
-        except EvaluationError as error:
-            raise UserFacingError(
-                "The target model failed in the middle of the reply.",
-                f"llama.cpp says: {error}.",
-                "Try again; if it happens again, load the model with a shorter context or fewer GPU layers.",
-            ) from error
-        finally:
-            while reply_tokens and target.vocabulary.ends_generation(reply_tokens[-1]):
-                reply_tokens.pop()
-            self._last_reply = _Reply(rendered.text + reply_text, reply_tokens)
-            if request.start is not Start.FRESH:
-                self._costs.keep(soon=True)
-
-    # What a parity check asks
-
-    @property
-    def loaded_request(self) -> LoadRequest | None:
-        return self._request
-
-    @contextmanager
-    def bench(self, context_length: int) -> Iterator[LlamaEngine]:
-        """The same weights with short caches of their own, in the reproducible setting; what is loaded stays as it is.
-
-        Raises UserFacingError.
-        """
-        if self._request is None or self._target is None:
-            raise UserFacingError("No model is loaded.", "", "Choose a target model first.")
-        twin = LlamaEngine(self._pair_check)
-        request = replace(self._request, reproducible=True, context_length=context_length)
-        twin._thread_count, twin._template, twin._draft_problem = (
-            self._thread_count,
-            self._template,
-            self._draft_problem,
-        )
-        try:
-            twin._target = steady(beside(self._target, request))
-            twin._draft = None if self._draft is None else beside(self._draft, request)
-            conditions = conditions_of(request, twin._target, twin._draft is not None)
-            twin._costs.settle(conditions, twin._target, twin._draft)
-            twin._request = request
-            yield twin
-        finally:
-            twin.close()
 
     @property
     def engine(self) -> str:
         return ENGINE
-
-    @property
-    def target(self) -> LlamaModel:
-        assert self._target is not None
-        return self._target
-
-    def prompt(self, request: GenerationRequest) -> list[int]:
-        assert self._template is not None
-        return self._tokens_of(self._template.render(request.messages), self.target)
-
-    def sampler(self, request: GenerationRequest) -> Sampler:
-        """The request's sampling, completed by what the model's vocabulary says.
-
-        Tokens that its file says must never be written are banned, and DRY has llama.cpp's breakers unless others are
-        asked for.
-        """
-        sampling, vocabulary = request.sampling, self.target.vocabulary
-        if vocabulary.suppressed:
-            banned = tuple((token, -math.inf) for token in vocabulary.suppressed)
-            sampling = replace(sampling, logit_bias=(*sampling.logit_bias, *banned))
-        if sampling.repels and not sampling.dry_breakers:
-            self._dry_breakers = self._dry_breakers or tokens_with(vocabulary, _DRY_BREAKERS)
-            sampling = replace(sampling, dry_breakers=self._dry_breakers)
-        return Sampler(sampling)
 
     def convert(
         self, request: ConversionRequest, progress: ProgressListener, cancelled: Callable[[], bool]
     ) -> Converted | None:
         return convert_to_f32(request, progress, cancelled)
 
-    def forget(self, *, learned: bool = True) -> None:
-        """Empty the caches; with `learned` also forget what drafting has learned, as if the pair were just loaded."""
-        for model in (self._draft, self._target):
-            if model is not None:
-                model.truncate(0)
-        if learned:
-            self._drafting.forget()
-        self._last_reply = None
+    def _prepare(self, request: LoadRequest) -> None:
+        fixed = request.threads
+        self._thread_count = ThreadGovernor(usable_cores()).count if fixed is None else lambda: fixed
 
-    def close(self) -> None:
-        self._costs.close()
-        for model in (self._draft, self._target):
-            if model is not None:
-                model.close()
-        self._draft = self._target = self._template = self._request = self._last_reply = self._grammars = None
-        self._draft_problem, self._dry_breakers = None, ()
+    def _load_model(
+        self,
+        request: LoadRequest,
+        path: Path,
+        start: float,
+        share: float,
+        progress: ProgressListener,
+        cancelled: Callable[[], bool],
+    ) -> LlamaModel | None:
+        return load_model(request, path, start, share, progress, cancelled, self._thread_count)
 
-    def _load_draft(
-        self, request: LoadRequest, target: LlamaModel, progress: ProgressListener, cancelled: Callable[[], bool]
-    ) -> None:
-        """A draft that cannot serve leaves the target as it is, and a reason."""
-        if self._draft is not None:
-            self._draft.close()
-        self._draft, self._draft_problem = None, None
-        if request.draft is None:
-            return
-        if not target.native.can_roll_back:
-            self._draft_problem = _NO_ROLLBACK
-            return
-        try:
-            self._draft_problem = self._pair_check(request.target, request.draft)
-            if self._draft_problem is None:
-                self._draft = load_model(request, request.draft, 0.8, 0.2, progress, cancelled, self._thread_count)
-        except UserFacingError as error:
-            self._draft_problem = str(error)
+    def _beside(self, model: LlamaModel, request: LoadRequest) -> LlamaModel:
+        return beside(model, request)
 
-    def _obstacle(self, request: GenerationRequest, target: LlamaModel) -> str | None:
-        """Why nothing drafts for this reply, if nothing does."""
-        if not request.sources:
-            return "Speculation is off for this message."
-        if not target.native.can_roll_back:
-            return _NO_ROLLBACK
-        if self._draft is None and all(source.uses_model for source in request.sources):
-            return self._draft_problem or "No draft model is loaded."
-        return None
+    def _steady(self, model: LlamaModel) -> None:
+        steady(model, weights_are_f32=model.native.metadata("general.file_type") == _ALL_F32)
 
-    def _constraint(
-        self, request: GenerationRequest, prompt: str, vocabulary: bindings.NativeVocabulary
-    ) -> Constraint | None:
-        if request.json_schema is None and request.grammar is None:
-            return None
-        assert self._target is not None
-        marks = thought_marks(self._target.native.chat_template)
-        if self._grammars is None:
-            # A large library that most chats do without.
-            from forespeak.engines.grammar import GrammarCompiler
+    def _conditions(self, request: LoadRequest, target: LlamaModel, with_draft: bool) -> PairConditions:
+        return conditions_of(request, target, with_draft)
 
-            spelling = set(vocabulary.tokenize(marks.opener + marks.closer)) if marks else ()
-            names = {token: vocabulary.text(token).encode() for token in spelling if not vocabulary.piece(token)}
-            self._grammars = GrammarCompiler(vocabulary, names)
-        thoughts = thoughts_behind(prompt, marks)
-        if request.json_schema is not None:
-            return self._grammars.json_schema(request.json_schema, thoughts)
-        assert request.grammar is not None
-        return self._grammars.grammar(request.grammar, thoughts)
+    def _summary(self, path: Path, model: LlamaModel) -> ModelSummary:
+        return summary(path, model)
 
-    def _tokens_of(self, rendered: RenderedPrompt, target: LlamaModel) -> list[int]:
-        """Tokens of the prompt; where it continues the last reply, that reply's own tokens."""
-        vocabulary = target.vocabulary
-        last = self._last_reply
-        if last is not None and rendered.text.startswith(last.text):
-            return last.tokens + vocabulary.tokenize(rendered.text[len(last.text) :])
-        tokens = vocabulary.tokenize(rendered.text)
-        # Most templates write the BOS themselves; it must be there once.
-        if vocabulary.adds_bos and tokens[:1] != [vocabulary.bos]:
-            tokens.insert(0, vocabulary.bos)
-        return tokens
+    def _loaded(self, request: LoadRequest, loaded: Loaded) -> Loaded:
+        return replace(
+            loaded,
+            devices=tuple(device.description for device in bindings.devices()),
+            threads=self._thread_count(),
+            computes_on_cpu=not uses_gpu(request),
+        )
 
-
-def _with_memory(event: Finished) -> Finished:
-    return replace(event, stats=replace(event.stats, peak_memory_bytes=peak_memory_bytes()))
-
-
-def peak_memory_bytes() -> int:
-    """The most memory that this process has had resident so far."""
-    if sys.platform == "win32":
-        return psutil.Process().memory_info().peak_wset
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Kilobytes on Linux, bytes on macOS.
-    return peak if sys.platform == "darwin" else peak * 1024
+    def _twin(self) -> Self:
+        twin = super()._twin()
+        twin._thread_count = self._thread_count
+        return twin

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import psutil
 
 from forespeak.engines.drafting import MAX_DRAFT_LENGTH
@@ -21,6 +20,7 @@ from forespeak.engines.engine import (
 from forespeak.engines.llamacpp import bindings
 from forespeak.engines.llamacpp.model import LlamaModel
 from forespeak.engines.llamacpp.threads import usable_cores
+from forespeak.engines.pair_engine import ProgressListener
 from forespeak.engines.pair_knowledge import PairConditions
 from forespeak.errors import UserFacingError
 
@@ -28,8 +28,6 @@ _CPU_BATCH, _GPU_BATCH = 128, 512
 """Tokens of one evaluation of a prompt. A stop waits for one of these; larger ones gain little on a CPU."""
 
 ENGINE = f"llama.cpp {bindings.version()}"
-
-ProgressListener = Callable[[Progress], None]
 
 
 def load_model(
@@ -95,48 +93,6 @@ def make_context(native: bindings.NativeModel, request: LoadRequest, threads: in
         reproducible=request.reproducible,
         on_cpu=not on_gpu,
     )
-
-
-_ALL_F32 = "0"
-_STEADY = 1e-3
-_LEAST_BATCHES = (1, 9, 17, 33)
-"""Kernels change with the size of a batch; beyond some size, they are the same for all."""
-_PREFIX, _SINGLES, _MANY = 40, 6, 20
-"""Attention adds up in another order from the 33rd place on: nothing shows before."""
-
-
-def steady(model: LlamaModel) -> LlamaModel:
-    """See to it that a row of scores does not depend on how many tokens are evaluated with it.
-
-    An F32 cache without flash attention is enough for F32 weights. With other weights, llama.cpp computes a few rows
-    in another way than many, and scores move by up to a few units: then the smallest size from which on nothing moves
-    is found, and no evaluation is smaller. Takes a few dozen evaluations; the cache is empty afterwards.
-    """
-    if not model.native.can_roll_back:
-        return model
-    # Whether few rows move at all depends on the text: with other weights no test could show that they never do.
-    for least in _LEAST_BATCHES if model.native.metadata("general.file_type") == _ALL_F32 else _LEAST_BATCHES[1:]:
-        model.least_batch = least
-        if _movement(model) <= _STEADY:
-            return model
-    model.least_batch = 1
-    return model
-
-
-def _movement(model: LlamaModel) -> float:
-    """The largest difference of a score between tokens evaluated one by one, a few at once, and many at once."""
-    text = [(17 + 29 * place) % model.vocabulary.size for place in range(_PREFIX + _MANY)]
-    prefix, behind = text[:_PREFIX], text[_PREFIX:]
-    model.truncate(0)
-    model.evaluate(prefix, 0)
-    singly = np.concatenate([model.evaluate([token], 1).copy() for token in behind[:_SINGLES]])
-    moved = 0.0
-    for count in (_SINGLES, _MANY):
-        model.truncate(_PREFIX)
-        rows = model.evaluate(behind[:count], count)[:_SINGLES]
-        moved = max(moved, float(np.abs(rows - singly).max()))
-    model.truncate(0)
-    return moved
 
 
 def beside(model: LlamaModel, request: LoadRequest) -> LlamaModel:

@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from forespeak.engines.llamacpp.bindings import NativeContext, NativeError, NativeModel, NativeVocabulary
 from forespeak.speculation.language_model import EvaluationError, Logits
 
+_NO_ROLLBACK = "This target's cache cannot be rolled back, so drafts cannot be checked with it."
+
 
 class LlamaModel:
     """One model with one context. Owns both, or with `owns_weights` False the context alone.
 
     Checks everything that would make llama.cpp abort the process, and knows at any time which tokens the cache holds.
     `thread_count` is asked before every evaluation. `least_batch`: evaluations of fewer tokens are filled up to that
-    many, which are then forgotten (see `loading.steady`).
+    many, which are then forgotten (see `engines.steady`).
     """
 
     def __init__(
@@ -36,6 +38,18 @@ class LlamaModel:
     @property
     def vocabulary(self) -> NativeVocabulary:
         return self.native.vocabulary
+
+    @property
+    def chat_template(self) -> str | None:
+        return self.native.chat_template
+
+    @property
+    def no_rollback(self) -> str | None:
+        return None if self.native.can_roll_back else _NO_ROLLBACK
+
+    @property
+    def rollback_limit(self) -> None:
+        return None
 
     @property
     def tokens(self) -> Sequence[int]:
