@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,11 +11,12 @@ from pytestqt.qtbot import QtBot
 
 from forespeak.errors import UserFacingError
 from forespeak.models.download_record import DownloadState
+from forespeak.models.hub_results import SearchQuery
 from forespeak.models.machine_memory import Machine
 from forespeak.ui.file_groups import GroupRow
 from forespeak.ui.hub_view import MachineWatch, loaded_path
 from ui.hub_desk import Desk
-from ui.hub_doubles import GB, MACHINE, download_of, group, groups, item_of
+from ui.hub_doubles import GB, MACHINE, FakeHub, download_of, group, groups, item_of
 
 REPO = "someone/Small-7B-GGUF"
 FOUND = groups(REPO)
@@ -141,3 +143,25 @@ def test_the_memory_is_measured_now_and_then() -> None:
 def test_what_is_loaded_of_a_download() -> None:
     parts = download_of(group(shards=2))
     assert loaded_path(parts).name == "small-7b-q4_k_m-00001-of-00002.gguf"
+
+
+def test_a_dead_network_does_not_keep_the_window(qtbot: QtBot, tmp_path: Path) -> None:
+    hub = FakeHub(wait=threading.Event())
+    desk = Desk(tmp_path, hub)
+    qtbot.waitUntil(lambda: desk.ready)
+    desk.parts.controller.ask(SearchQuery("small"))
+    desk.parts.controller.open_repo(REPO)
+    qtbot.waitUntil(lambda: len(hub.asked) == 2)
+    waited: list[float] = []
+    with pytest.MonkeyPatch.context() as patch:
+        join = threading.Thread.join
+
+        def counted(thread: threading.Thread, timeout: float | None = None) -> None:
+            assert timeout is not None
+            waited.append(timeout)
+            join(thread, timeout)
+
+        patch.setattr(threading.Thread, "join", counted)
+        desk.parts.close()
+    assert sum(waited) < 1.0, "even if every thread hangs"
+    desk.close()

@@ -16,7 +16,8 @@ from forespeak.models.hub_files import HubFileGroup
 from forespeak.ui.background import Worker
 
 SHOW_EVERY_MS = 250
-CLOSE_SECONDS = 1.2
+CLOSE_SECONDS = 0.5
+"""A queue that needs longer is cut off with the program, which it survives as it would a crash."""
 
 
 class Queue(Protocol):
@@ -114,7 +115,7 @@ class DownloadsController(QObject):
             ending = threading.Thread(target=queue.close, name="downloads-end", daemon=True)
             ending.start()
             ending.join(CLOSE_SECONDS)
-        self._worker.close(0.2)
+        self._worker.close(0.1)
 
     # -- what people do
 

@@ -163,7 +163,7 @@ class HubAccount(QObject):
 
     def close(self) -> None:
         """Once nobody asks any more: connections that are kept open end too."""
-        self._worker.close(0.2)
+        self._worker.close(0.1)
         with self._lock:
             for client in self._clients:
                 client.close()

@@ -259,7 +259,8 @@ class HubController(QObject):
     def close(self) -> None:
         self._later.stop()
         for asking in (self._searching, self._paging, self._opening, self._reading):
-            asking.close()
+            # The window does not wait for the network.
+            asking.close(0.0)
 
     def _show_search(self, status: SearchStatus) -> None:
         self._search = status

@@ -103,8 +103,8 @@ class HubView(QObject):
         tab.showRequested.connect(self._show_model)
 
     def close(self) -> None:
-        self._comparison.close()
-        self._worker.close(0.2)
+        self._comparison.close(0.0)
+        self._worker.close(0.1)
 
     @Slot()
     def library_changed(self) -> None:
