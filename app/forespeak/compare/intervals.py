@@ -1,47 +1,53 @@
-"""Ratios of paired runs, and how sure they are.
+"""Ratios of paired runs over several categories, and how sure they are.
 
-Intervals are bootstrap percentiles of the geometric mean, widened for few values (Hesterberg, "What Teachers Should
-Know about the Bootstrap", 2015, section 5.3, "expanded percentile interval"): plain percentiles of six values would
-hold the truth in nine of ten cases, not in nineteen of twenty. Groups (categories) weigh equally; what is drawn are
-deviations from their group's mean, so that categories which differ do not widen what is known of each.
+In one category it is the runs' median with its exact interval, whatever disturbs some of them. Over several ones it is
+the geometric mean of their medians, with a bootstrap interval: what is drawn are the runs' deviations from their own
+category's median, so that categories which differ do not widen what is known of each. Percentiles are widened for few
+values (Hesterberg, "What Teachers Should Know about the Bootstrap", 2015, section 5.3, "expanded percentile
+interval"): plain ones of six values would hold the truth in nine of ten cases, not in nineteen of twenty.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from forespeak.compare.statistics import COVERAGE, Estimate, Interval
+from forespeak.compare.statistics import COVERAGE, Estimate, Interval, median_of
 
 LEAST_FREEDOM = 5
 """Degrees of freedom from which on a 95 % interval is given; below, the values' range with what it covers."""
 _RESAMPLES = 10_000
 _SEED = 20260711
 
+Floats = NDArray[np.float64]
+
 
 def ratio_of(groups: Sequence[Sequence[float]]) -> Estimate | None:
-    """The geometric mean over groups of the geometric means of their ratios; None without any.
+    """The geometric mean of the medians of groups of ratios, which weigh equally; None without any.
 
-    `count` is the number of all ratios. With few of them the interval is their range, whose coverage is that of the
-    median's order statistics, 1 - 2 / 2^n; with one there is none.
+    `count` is the number of all ratios. Where they are too few for a bootstrap, the interval is their range, whose
+    coverage is that of the median's order statistics; with one ratio there is none.
     """
-    logs = [np.log(np.asarray(group, dtype=np.float64)) for group in groups if len(group)]
-    if not logs:
-        return None
-    means = np.array([group.mean() for group in logs])
+    filled = [group for group in groups if len(group)]
+    if len(filled) <= 1:
+        return median_of(filled[0]) if filled else None
+    logs = [np.log(np.asarray(group, dtype=np.float64)) for group in filled]
+    medians = np.array([np.median(group) for group in logs])
     count = sum(len(group) for group in logs)
-    value = float(np.exp(means.mean()))
-    freedom = count - len(logs)
-    if freedom < LEAST_FREEDOM:
-        # Each group says too little of its own spread: then they are taken as values themselves.
-        values = np.concatenate(logs) if len(logs) == 1 else means
-        if len(values) <= LEAST_FREEDOM:
-            return Estimate(value, count, _range(np.concatenate(logs)))
-        logs, freedom = [values], len(values) - 1
-    return Estimate(value, count, _bootstrap(logs, freedom))
+    value = math.exp(float(medians.mean()))
+    if count - len(logs) < LEAST_FREEDOM:
+        # The groups say too little of their own spread: then they are taken as the values of one.
+        if len(medians) <= LEAST_FREEDOM:
+            every = np.concatenate(logs)
+            coverage = 1.0 - 2.0 * 0.5 ** len(every)
+            return Estimate(value, count, Interval(math.exp(every.min()), math.exp(every.max()), coverage))
+        return Estimate(value, count, _interval([medians], float(medians.mean()), typical=np.mean))
+    return Estimate(value, count, _interval(logs, float(medians.mean()), typical=np.median))
 
 
 def student_quantile(freedom: int) -> float:
@@ -56,22 +62,16 @@ def student_quantile(freedom: int) -> float:
     return z + first / freedom + second / freedom**2 + third / freedom**3
 
 
-def _range(logs: np.ndarray) -> Interval | None:
-    if len(logs) < 2:
-        return None
-    return Interval(math.exp(logs.min()), math.exp(logs.max()), 1.0 - 2.0 * 0.5 ** len(logs))
-
-
-def _bootstrap(logs: Sequence[np.ndarray], freedom: int) -> Interval:
-    count = sum(len(group) for group in logs)
-    centre = float(np.mean([group.mean() for group in logs]))
-    # Deviations from a mean that was itself made of them are a little too small.
-    deviations = np.concatenate([group - group.mean() for group in logs]) * math.sqrt(count / freedom)
+def _interval(groups: Sequence[Floats], centre: float, typical: Callable[..., Any]) -> Interval:
+    count = sum(len(group) for group in groups)
+    freedom = count - len(groups)
+    # Deviations from a value that was itself made of them are a little too small.
+    deviations = np.concatenate([group - typical(group) for group in groups]) * math.sqrt(count / freedom)
     # Normal ones are drawn as percentiles of a normal distribution; the tails are those of Student's.
     outside = NormalDist().cdf(-student_quantile(freedom))
     generator = np.random.default_rng(_SEED)
-    sums = np.zeros(_RESAMPLES)
-    for group in logs:
-        sums += generator.choice(deviations, size=(_RESAMPLES, len(group))).mean(axis=1)
-    low, high = np.quantile(sums / len(logs), [outside, 1.0 - outside])
+    drawn = np.zeros(_RESAMPLES)
+    for group in groups:
+        drawn += typical(generator.choice(deviations, size=(_RESAMPLES, len(group))), axis=1)
+    low, high = np.quantile(drawn / len(groups), [outside, 1.0 - outside])
     return Interval(math.exp(centre + float(low)), math.exp(centre + float(high)), COVERAGE)
