@@ -53,7 +53,7 @@ def test_a_download_is_begun_and_followed(qtbot: QtBot, make: MakeDesk) -> None:
     qtbot.waitUntil(lambda: "1 GB of 4.7 GB" in row(desk, "Q4_K_M").note.text())
     with qtbot.waitSignal(desk.view.downloadsRequested):
         row(desk, "Q4_K_M").button.click()
-    with qtbot.waitSignal(desk.view.libraryChanged):
+    with qtbot.waitSignal(desk.parts.downloads.finished):
         desk.queue.change("d1", state=DownloadState.DONE)
     desk.items.append(item_of(FOUND[1]))
     desk.view.library_changed()

@@ -63,8 +63,6 @@ class HubView(QObject):
     """Path of a model and whether it is to be the draft"""
     showRequested = Signal(object)
     """Path of a model: show it among my models"""
-    libraryChanged = Signal()
-    """Files came: the library is to be read again"""
     downloadsRequested = Signal()
     """The user wants to see the Downloads tab"""
     problemFound = Signal(object)
@@ -93,7 +91,6 @@ class HubView(QObject):
         self._comparison = Latest("compare files", self)
         controller.repoChanged.connect(self._repo_changed)
         downloads.changed.connect(self.refresh)
-        downloads.finished.connect(self._finished)
         downloads.problemFound.connect(self.problemFound)
         discover.downloadRequested.connect(self._download)
         discover.useRequested.connect(self._use_copy)
@@ -157,10 +154,6 @@ class HubView(QObject):
     def _measure_came(self, machine: Machine) -> None:
         self._measured = machine
         self.refresh()
-
-    @Slot(object)
-    def _finished(self, download: Download) -> None:
-        self.libraryChanged.emit()
 
     # -- what is asked for
 
