@@ -84,7 +84,7 @@ def test_actions_have_names_and_can_be_reached(qtbot: QtBot) -> None:
     footer.add_actions([], raw=False)
     footer.set_theme(DARK)
     buttons = footer.findChildren(QToolButton)
-    assert len(buttons) == 3
+    assert len(buttons) == 4
     for button in buttons:
         assert button.accessibleName()
         assert button.toolTip()

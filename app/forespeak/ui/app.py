@@ -126,6 +126,7 @@ def make_session(
     from forespeak.pairing.compatibility import Judge
     from forespeak.pairing.pair_memory import PairFiles
     from forespeak.pairing.self_test import SelfTest
+    from forespeak.ui.compare_entry import CompareEntry
     from forespeak.ui.disk_models import DiskModels
     from forespeak.ui.models_entry import ModelsEntry
     from forespeak.ui.pair_entry import PairEntry
@@ -160,6 +161,7 @@ def make_session(
     session.preferencesChanged.connect(appearance.apply)
     models_entry = ModelsEntry(window, session, where, models)
     PairEntry(window, session, where, models_entry, partial(connect, log="engine-test.log"))
+    CompareEntry(window, session, where, models, partial(connect, log="comparison.log"))
     if folder_problem is not None:
         session.problems.show_banner(folder_problem)
     add_menus(window, session, where.logs)

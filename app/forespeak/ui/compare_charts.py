@@ -229,8 +229,10 @@ class ResultCharts(QWidget):
         for number, lane in enumerate(self._lanes):
             key = LaneKey(number, lane.name)
             self._keys.append(key)
-            self._legend.addWidget(key)
-            self._legend.addWidget(QLabel(lane.name))
+            name = QLabel(lane.name)
+            for widget in (key, name):
+                self._legend.addWidget(widget)
+                widget.show()
             self._legend.addSpacing(10)
         self._legend.addStretch(1)
         self._show_positions()
@@ -261,6 +263,8 @@ class ResultCharts(QWidget):
             self._bars.append(bars)
             self._positions.addWidget(name)
             self._positions.addWidget(bars)
+            for widget in (name, bars):
+                widget.show()
         self._positions.addStretch(1)
         self.positions_card.setVisible(bool(self._bars))
 

@@ -19,7 +19,7 @@ from forespeak.ui.text_look import Look
 from forespeak.ui.theme import LIGHT, MarkStyle, Theme
 from forespeak.ui.token_card import TokenCard
 
-_TEXT_HEIGHT = 168
+_TEXT_HEIGHT = 142
 _STRIP_ROWS = 3
 
 

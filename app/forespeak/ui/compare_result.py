@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QScrollArea,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -42,6 +41,8 @@ class CompareResult(QWidget):
         super().__init__(parent)
         self._theme = LIGHT
         self._values: ResultValues | None = None
+        self._drawn: ResultValues | None = None
+        """What the charts show."""
         self.title = ElidedLabel()
         self.title.setProperty("heading", True)
         self.subtitle = words_label(variant="muted")
@@ -55,10 +56,8 @@ class CompareResult(QWidget):
         self._charts_box = QVBoxLayout()
         self.table = FiguresTable()
         self.notes = words_label(variant="caption")
-        self.export_button = QToolButton()
-        self.export_button.setText(self.tr("Save…"))
+        self.export_button = QPushButton(self.tr("Save…"))
         self.export_button.setToolTip(self.tr("Save the result as a report or a picture"))
-        self.export_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.export_button.setMenu(self._make_menu())
         self.again_button = QPushButton(self.tr("Compare again"))
         self.again_button.clicked.connect(self.againRequested)
@@ -186,8 +185,10 @@ class CompareResult(QWidget):
     @Slot()
     def draw_charts(self) -> None:
         """Also what a picture needs before it is taken."""
+        if not self._draw_later.isActive() and self._drawn is self._values:
+            return
         self._draw_later.stop()
-        values = self._values
+        values = self._drawn = self._values
         if values is None:
             return
         if self.charts is None:

@@ -89,6 +89,9 @@ class ReplayView(QWidget):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(18)
         choices = FlowRow()
+        heading = QLabel(self.tr("Replay"))
+        heading.setProperty("muted", True)
+        choices.add(heading)
         choices.add(self.prompts)
         choices.add(self.against)
         self._choices = choices
@@ -148,7 +151,6 @@ class ReplayView(QWidget):
             mode.setProperty("flat", True)
             mode.setToolTip(tip)
             mode.setAccessibleDescription(tip)
-            mode.setStyleSheet("padding: 5px 8px;")
             self._modes.addButton(mode, number)
         self._modes.idClicked.connect(self._mode_chosen)
         row = QHBoxLayout()
@@ -166,6 +168,11 @@ class ReplayView(QWidget):
         for lane in self.lanes:
             lane.set_theme(theme)
         self.story.set_theme(theme)
+        for mode in (self.normal, self.slow, self.step):
+            mode.setStyleSheet(
+                f"QPushButton {{ padding: 5px 8px; }} QPushButton:focus {{ padding: 4px 7px; }} QPushButton:checked "
+                f"{{ color: {theme.accent}; background: {theme.accent_soft}; font-weight: 600; }}"
+            )
         self.back_button.setIcon(icon("previous", theme.muted, theme.line))
         self.forward_button.setIcon(icon("next", theme.muted, theme.line))
         self._show_state()
