@@ -74,7 +74,7 @@ def measure(files: int, megabytes: int, rate: float) -> dict[str, object]:
     from forespeak.models.library_cache import FactsCache
     from forespeak.ui.app import make_application, make_session, make_window
     from forespeak.ui.garbage import GarbageKeeper
-    from forespeak.ui.models_entry import ModelsEntry
+    from forespeak.ui.models_entry import ModelsEntry, _prepared
     from forespeak.ui.preferences import Preferences, PreferencesFile
 
     home = Path(os.environ["FORESPEAK_HOME"])
@@ -103,6 +103,8 @@ def measure(files: int, megabytes: int, rate: float) -> dict[str, object]:
     window.show()
     entry = session.findChild(ModelsEntry)
     assert entry is not None
+    # As the program does a moment after its start.
+    _prepared(where.models)
     began = time.perf_counter()
     view = entry.view()
     library = view.library

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,8 @@ def _prepared(models_folder: Path) -> bool:
     """Import what the page needs, so that it opens at once. Whether a queue has left something to go on with."""
     import forespeak.ui.models_view  # noqa: F401
 
+    # It stays for ever: the window need not look through it for garbage.
+    gc.freeze()
     try:
         return any((models_folder / ".downloads").glob("*.json"))
     except OSError:
