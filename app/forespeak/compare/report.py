@@ -30,13 +30,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from forespeak.compare.plan import PLAIN, Way
-from forespeak.compare.runner import Results, Run
+from forespeak.compare.plan_record import sampling_record
+from forespeak.compare.runner import Results, Run, visit_of
 from forespeak.compare.statistics import Estimate, Figures, Summary, summarise
 from forespeak.errors import UserFacingError
 from forespeak.models.gguf import GgufError, read_header
@@ -77,71 +79,78 @@ class Record:
     def __init__(self, results: Results) -> None:
         self._results = results
         self._run_texts: list[str] = []
-        self._files = [_pair_files(pair.target, pair.draft) for pair in results.comparison.pairs]
+        self._files = [pair_files(pair.target, pair.draft) for pair in results.comparison.pairs]
 
     def json_text(self) -> str:
         results = self._results
-        self._run_texts += [_text(_run_record(run)) for run in results.runs[len(self._run_texts) :]]
-        fields = {name: _text(value) for name, value in self._head().items()}
+        self._run_texts += [json_words(run_figures(run)) for run in results.runs[len(self._run_texts) :]]
+        fields = {name: json_words(value) for name, value in head_record(results, self._files).items()}
         fields["runs"] = "[\n  " + ",\n  ".join(self._run_texts) + "\n ]" if self._run_texts else "[]"
-        fields["summary"] = _text(_summary_record(summarise(results)))
+        fields["summary"] = json_words(summary_record(summarise(results)))
         return "{\n" + ",\n".join(f' "{name}": {text}' for name, text in fields.items()) + "\n}\n"
 
     def csv_text(self) -> str:
         """One line per run, with the ratio to plain in the same visit."""
-        runs = self._results.runs
-        plain = {_visit(run): run.rate for run in runs if run.task.way.is_plain}
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(CSV_FIELDS)
-        for run in runs:
-            base = plain.get(_visit(run))
-            stats = {name: getattr(run.stats, name) for name in CSV_FIELDS if hasattr(run.stats, name)}
-            values = _run_record(run) | (stats if run.failure is None else {})
-            values["pair"] = self._results.comparison.pairs[run.task.pair].name
-            values["ratio_to_plain"] = run.rate / base if run.rate and base else None
-            writer.writerow([values.get(name) for name in CSV_FIELDS])
-        return out.getvalue()
+        return csv_of(self._results)
 
-    def _head(self) -> dict[str, Any]:
-        results, comparison = self._results, self._results.comparison
-        sampling = asdict(comparison.sampling)
-        del sampling["temperature"]
-        return {
-            "schema": SCHEMA,
-            "version": VERSION,
-            "began_at": results.began_at.isoformat(timespec="seconds"),
-            "complete": results.complete,
-            "machine": asdict(results.machine) | {"versions": dict(results.machine.versions)},
-            "settings": {
-                "tokens": comparison.tokens,
-                "runs": comparison.runs,
-                "temperatures": comparison.temperatures,
-                "sampling": sampling,
-                "rule": comparison.rule,
-                "start": comparison.start,
-                "warm_up": comparison.warm_up,
-                "reproducible": comparison.reproducible,
-                "context_length": comparison.context_length,
-                "threads": comparison.threads,
-            },
-            "pairs": [self._pair_record(pair) for pair in range(len(comparison.pairs))],
-            "ways": [
-                {"name": way.name, "sources": way.sources, "draft_length": way.draft_length}
-                for way in (PLAIN, *comparison.ways)
-            ],
-            "prompts": [
-                {"category": prompt.category, "name": prompt.name, "text": prompt.text} for prompt in comparison.prompts
-            ],
-        }
 
-    def _pair_record(self, pair: int) -> dict[str, Any]:
-        loaded = self._results.loaded.get(pair)
-        return self._files[pair] | {
-            "devices": loaded.devices if loaded else None,
-            "threads": loaded.threads if loaded else None,
-            "problem": self._results.problems.get(pair) or (loaded.draft_problem if loaded else None),
-        }
+def csv_of(results: Results, lane_of: Callable[[Run], str] | None = None) -> str:
+    """One line per run, with the ratio to plain in the same visit; `lane_of` adds a column in front."""
+    plain = {visit_of(run): run.rate for run in results.runs if run.task.way.is_plain}
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*(["lane"] if lane_of else []), *CSV_FIELDS])
+    for run in results.runs:
+        base = plain.get(visit_of(run))
+        stats = {name: getattr(run.stats, name) for name in CSV_FIELDS if hasattr(run.stats, name)}
+        values = run_figures(run) | (stats if run.failure is None else {})
+        values["pair"] = results.comparison.pairs[run.task.pair].name
+        values["ratio_to_plain"] = run.rate / base if run.rate and base else None
+        writer.writerow([*([lane_of(run)] if lane_of else []), *(values.get(name) for name in CSV_FIELDS)])
+    return out.getvalue()
+
+
+def head_record(results: Results, files: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """All but the runs and what they say; `files` are those of the pairs, by `pair_files`."""
+    comparison = results.comparison
+    sampling = sampling_record(comparison.sampling)
+    del sampling["temperature"]
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "began_at": results.began_at.isoformat(timespec="seconds"),
+        "complete": results.complete,
+        "machine": asdict(results.machine) | {"versions": dict(results.machine.versions)},
+        "settings": {
+            "tokens": comparison.tokens,
+            "runs": comparison.runs,
+            "temperatures": comparison.temperatures,
+            "sampling": sampling,
+            "rule": comparison.rule,
+            "start": comparison.start,
+            "warm_up": comparison.warm_up,
+            "reproducible": comparison.reproducible,
+            "context_length": comparison.context_length,
+            "threads": comparison.threads,
+        },
+        "pairs": [_pair_record(results, pair, record) for pair, record in enumerate(files)],
+        "ways": [
+            {"name": way.name, "sources": way.sources, "draft_length": way.draft_length}
+            for way in (PLAIN, *comparison.ways)
+        ],
+        "prompts": [
+            {"category": prompt.category, "name": prompt.name, "text": prompt.text} for prompt in comparison.prompts
+        ],
+    }
+
+
+def _pair_record(results: Results, pair: int, files: dict[str, Any]) -> dict[str, Any]:
+    loaded = results.loaded.get(pair)
+    return files | {
+        "devices": loaded.devices if loaded else None,
+        "threads": loaded.threads if loaded else None,
+        "problem": results.problems.get(pair) or (loaded.draft_problem if loaded else None),
+    }
 
 
 def write_file(path: Path, text: str) -> None:
@@ -158,12 +167,13 @@ def write_file(path: Path, text: str) -> None:
         ) from error
 
 
-def _pair_files(target: Path, draft: Path | None) -> dict[str, Any]:
-    return {"target": _file(target), "draft": None if draft is None else _file(draft)}
+def pair_files(target: Path, draft: Path | None) -> dict[str, Any]:
+    """What the files of a pair are; folders are the user's own affair."""
+    return {"target": file_record(target), "draft": None if draft is None else file_record(draft)}
 
 
-def _file(path: Path) -> dict[str, Any]:
-    """What a model's file is; folders are the user's own affair."""
+def file_record(path: Path) -> dict[str, Any]:
+    """What a model's file is, without its folder."""
     try:
         header = read_header(path)
     except GgufError:
@@ -176,12 +186,8 @@ def _file(path: Path) -> dict[str, Any]:
     }
 
 
-def _visit(run: Run) -> tuple[object, ...]:
-    task = run.task
-    return task.pair, task.prompt, task.temperature, task.repetition
-
-
-def _run_record(run: Run) -> dict[str, Any]:
+def run_figures(run: Run) -> dict[str, Any]:
+    """A run with all its figures, its recording aside."""
     task = run.task
     return {
         "pair": task.pair,
@@ -209,42 +215,45 @@ def _run_record(run: Run) -> dict[str, Any]:
     }
 
 
-def _summary_record(summary: Summary) -> dict[str, Any]:
+def summary_record(summary: Summary) -> dict[str, Any]:
+    """What the runs say together."""
     return {
         "cells": [
             {"pair": cell.pair, "temperature": cell.temperature, "category": cell.category, "way": cell.way.name}
-            | _figures_record(cell.figures)
+            | figures_record(cell.figures)
             for cell in summary.cells
         ],
         "totals": [
             {"pair": total.pair, "temperature": total.temperature, "way": total.way.name}
-            | _figures_record(total.figures)
+            | figures_record(total.figures)
             | {
-                "ratio": _estimate(total.ratio),
+                "ratio": estimate_record(total.ratio),
                 "worst_category": total.worst.category if total.worst else None,
-                "worst_ratio": _estimate(total.worst.figures.ratio if total.worst else None),
+                "worst_ratio": estimate_record(total.worst.figures.ratio if total.worst else None),
             }
             for total in summary.totals
         ],
-        "overall": [{"way": way.name, "ratio": _estimate(estimate)} for way, estimate in summary.overall],
+        "overall": [{"way": way.name, "ratio": estimate_record(estimate)} for way, estimate in summary.overall],
         "auto_against_best_fixed": [
-            {"way": against.auto.name, "ratio": _estimate(against.ratio), "worst": against.worst}
+            {"way": against.auto.name, "ratio": estimate_record(against.ratio), "worst": against.worst}
             for against in summary.against_fixed
         ],
     }
 
 
-def _figures_record(figures: Figures) -> dict[str, Any]:
+def figures_record(figures: Figures) -> dict[str, Any]:
+    """By the names of their fields; the gaps by their percentiles."""
     record = asdict(figures)
     gaps = figures.gaps or (None, None, None)
     return record | {
-        "rate": _estimate(figures.rate),
-        "ratio": _estimate(figures.ratio),
+        "rate": estimate_record(figures.rate),
+        "ratio": estimate_record(figures.ratio),
         "gaps": dict(zip(("p50", "p95", "p99"), gaps, strict=True)),
     }
 
 
-def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
+def estimate_record(estimate: Estimate | None) -> dict[str, Any] | None:
+    """{value, count, low, high, coverage}."""
     if estimate is None:
         return None
     interval = estimate.interval
@@ -257,7 +266,8 @@ def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
     }
 
 
-def _text(value: object) -> str:
+def json_words(value: object) -> str:
+    """A part of a record as JSON: enumerations by their values, files by their names, ways by theirs."""
     return json.dumps(value, ensure_ascii=False, default=_plainly, allow_nan=False)
 
 

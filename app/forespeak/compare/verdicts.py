@@ -95,14 +95,14 @@ def _judged(ratio: Estimate) -> tuple[VerdictKind, str]:
         return VerdictKind.UNCLEAR, f"{_times(value)} in one run, which is too few to tell"
     # Where no 95 % interval can be had, its ends are the lowest and the highest run: say no more than that.
     runs = "" if interval.coverage >= COVERAGE else f" in all {ratio.count} runs"
-    between = f"{_times(value)}, between {interval.low:.2f} and {interval.high:.2f}"
+    between = f"{_times(value)} ({interval.low:.2f}–{interval.high:.2f})"
     if interval.low > 1.0:
-        return VerdictKind.FASTER, f"Faster{runs}: {between}"
+        return VerdictKind.FASTER, f"Faster{runs}, {between}"
     if interval.high < 1.0:
-        return VerdictKind.SLOWER, f"Slower{runs}: {between}"
+        return VerdictKind.SLOWER, f"Slower{runs}, {between}"
     if interval.coverage >= COVERAGE and max(interval.high - 1.0, 1.0 - interval.low) <= NEGLIGIBLE:
-        return VerdictKind.NO_DIFFERENCE, f"No difference: {between}"
-    return VerdictKind.UNCLEAR, f"No clear difference: {between}"
+        return VerdictKind.NO_DIFFERENCE, f"No difference, {between}"
+    return VerdictKind.UNCLEAR, f"No clear difference, {between}"
 
 
 def _times(value: float) -> str:

@@ -1,0 +1,153 @@
+"""Charts of a comparison as SVG, drawn by hand: they need no script, and can be told apart in grey.
+
+Lanes differ by their lightness and by a hatching of their own, lines by their dashes and marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from forespeak.compare.lane_results import ComparisonResult, LaneResult
+from forespeak.compare.statistics import Estimate
+
+_FILLS = ("#c9c9c9", "#1b6f9c", "#e8b04a", "#5b3a8c", "#8fc1a9", "#a23b3b", "#3d3d3d", "#d9a5c7")
+"""Far apart in lightness from one to the next."""
+_HATCHES = (
+    "",
+    "M0 8 L8 0",
+    "M0 0 L8 8",
+    "M4 0 L4 8",
+    "M0 4 L8 4",
+    "M0 8 L8 0 M0 0 L8 8",
+    "M2 2 L3 3",
+    "M0 4 L8 4 M4 0 L4 8",
+)
+_DASHES = ("", "6 3", "2 3", "8 3 2 3", "10 4", "4 4", "1 4", "12 3 3 3")
+_WIDTH, _LABELS, _BAR, _GAP = 760, 150, 14, 12
+_MOST_POSITIONS = 16
+
+
+def rates_chart(result: ComparisonResult) -> str:
+    """Decoded tokens per second, by category and lane, with the interval of each median."""
+    lanes = [lane for lane in result.lanes if lane.overall.figures.rate is not None]
+    categories = [each for each in result.categories if any(_rate(lane, each) for lane in lanes)]
+    if not lanes or not categories:
+        return ""
+    longest = max(
+        max(rate.value, rate.interval.high if rate.interval else 0.0)
+        for lane in lanes
+        for category in categories
+        if (rate := _rate(lane, category)) is not None
+    )
+    scale = (_WIDTH - _LABELS - 60) / longest
+    parts, y = [], 8.0
+    for category in categories:
+        middle = y + len(lanes) * _BAR / 2 + 4
+        parts.append(f'<text x="{_LABELS - 10}" y="{middle:.1f}" text-anchor="end">{escape(category)}</text>')
+        for lane in lanes:
+            rate = _rate(lane, category)
+            if rate is not None:
+                end = _LABELS + rate.value * scale
+                parts.append(_bar(_LABELS, y, rate.value * scale, result.lanes.index(lane)))
+                if rate.interval is not None:
+                    low, high = _LABELS + rate.interval.low * scale, _LABELS + rate.interval.high * scale
+                    at = y + _BAR / 2 - 1
+                    parts.append(
+                        f'<path d="M{low:.1f} {at:.1f} H{high:.1f} M{low:.1f} {at - 3:.1f} v6 '
+                        f'M{high:.1f} {at - 3:.1f} v6" class="line"/>'
+                    )
+                    end = max(end, high)
+                parts.append(f'<text x="{end + 6:.1f}" y="{y + _BAR - 3:.1f}" class="small">{rate.value:.1f}</text>')
+            y += _BAR
+        y += _GAP
+    return _svg("Tokens per second", y, [*parts, *_legend(result, lanes, y)], len(lanes))
+
+
+def acceptance_chart(result: ComparisonResult) -> str:
+    """Of the steps that tested a token at a place of their draft, the share that accepted it."""
+    lanes = [lane for lane in result.lanes if lane.overall.figures.acceptance_by_position]
+    if not lanes:
+        return ""
+    count = min(_MOST_POSITIONS, max(len(lane.overall.figures.acceptance_by_position) for lane in lanes))
+    top, height, width = 12.0, 180.0, _WIDTH - _LABELS - 60
+
+    def x_of(place: int) -> float:
+        return _LABELS + (width * place / (count - 1) if count > 1 else width / 2)
+
+    parts = []
+    for share in (0, 25, 50, 75, 100):
+        y = top + height * (1 - share / 100)
+        parts += [
+            f'<path d="M{_LABELS} {y:.1f} H{_LABELS + width}" class="grid"/>',
+            f'<text x="{_LABELS - 10}" y="{y + 4:.1f}" text-anchor="end" class="small">{share} %</text>',
+        ]
+    parts += [
+        f'<text x="{x_of(place):.1f}" y="{top + height + 16:.1f}" text-anchor="middle" class="small">{place + 1}</text>'
+        for place in range(count)
+    ]
+    for lane in lanes:
+        index = result.lanes.index(lane)
+        shares = lane.overall.figures.acceptance_by_position[:count]
+        points = [(x_of(place), top + height * (1 - share)) for place, share in enumerate(shares)]
+        path = " L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        colour, dashes = _FILLS[index % len(_FILLS)], _DASHES[index % len(_DASHES)]
+        parts.append(
+            f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2.5" stroke-dasharray="{dashes}"/>'
+        )
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}" class="mark"/>' for x, y in points]
+    bottom = top + height + 28
+    return _svg("Acceptance by position in the draft", bottom, [*parts, *_legend(result, lanes, bottom)], len(lanes))
+
+
+def drafting_chart(result: ComparisonResult) -> str:
+    """The share of the time that drafting takes, by lane; the rest is the target's."""
+    lanes = [lane for lane in result.lanes if lane.overall.figures.acceptance_rate is not None]
+    if not lanes:
+        return ""
+    width, parts, y = _WIDTH - _LABELS - 60, [], 8.0
+    for lane in lanes:
+        share = lane.overall.figures.draft_time_share or 0.0
+        name = lane.lane.name if len(lane.lane.name) <= 22 else f"{lane.lane.name[:21]}…"
+        parts += [
+            f'<text x="{_LABELS - 10}" y="{y + _BAR - 2:.1f}" text-anchor="end">{escape(name)}</text>',
+            _bar(_LABELS, y, share * width, result.lanes.index(lane)),
+            f'<rect x="{_LABELS}" y="{y:.1f}" width="{width}" height="{_BAR - 2}" class="frame"/>',
+            f'<text x="{_LABELS + width + 6}" y="{y + _BAR - 3:.1f}" class="small">{share * 100:.0f} %</text>',
+        ]
+        y += _BAR + _GAP / 2
+    return _svg("Share of the time spent on drafting", y, parts, 0)
+
+
+def _rate(lane: LaneResult, category: str) -> Estimate | None:
+    return next((cell.figures.rate for cell in lane.cells if cell.category == category), None)
+
+
+def _bar(x: float, y: float, width: float, index: int) -> str:
+    fill, height = index % len(_FILLS), _BAR - 2
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{max(width, 1.0):.1f}" height="{height}"'
+    return f'<rect {place} fill="{_FILLS[fill]}"/><rect {place} fill="url(#hatch{fill})" class="frame"/>'
+
+
+def _legend(result: ComparisonResult, lanes: Sequence[LaneResult], y: float) -> list[str]:
+    parts = []
+    for row, lane in enumerate(lanes):
+        at = y + 4 + row * 20
+        parts += [
+            _bar(_LABELS, at, 28, result.lanes.index(lane)),
+            f'<text x="{_LABELS + 36}" y="{at + 10:.1f}">{escape(lane.lane.name)}</text>',
+        ]
+    return parts
+
+
+def _svg(title: str, height: float, parts: Sequence[str], legend_rows: int) -> str:
+    hatches = "".join(
+        f'<pattern id="hatch{index}" width="8" height="8" patternUnits="userSpaceOnUse">'
+        f'<path d="{path}" stroke="#ffffff" stroke-opacity="0.75" stroke-width="1.5"/></pattern>'
+        for index, path in enumerate(_HATCHES)
+    )
+    whole = height + legend_rows * 20 + 10
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {whole:.0f}" role="img" '
+        f'aria-label="{escape(title)}"><defs>{hatches}</defs>{"".join(parts)}</svg>'
+    )

@@ -1,0 +1,43 @@
+"""What the model files of a comparison are, to the last bit: names, sizes, and hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from forespeak.compare.lanes import Plan
+from forespeak.compare.report import file_record
+from forespeak.models.shards import shard_name
+
+Hash = Callable[[Path], str | None]
+"""A file's SHA-256, computed once and kept (`forespeak.models.file_hashes`); None if it was stopped. Raises OSError."""
+
+
+def model_paths(plan: Plan) -> tuple[Path, ...]:
+    """The target and the drafts, each once."""
+    drafts = [lane.draft for lane in plan.lanes if lane.draft is not None]
+    return tuple(dict.fromkeys([plan.target, *drafts]))
+
+
+def model_records(plan: Plan, hash_of: Hash | None) -> list[dict[str, Any]]:
+    """One for each model; `hash_of` None: without hashes. A file that is gone has no size and no hash."""
+    return [
+        file_record(path) | {"parts": [{"file": part.name, "sha256": _hash(part, hash_of)} for part in _parts(path)]}
+        for path in model_paths(plan)
+    ]
+
+
+def _parts(path: Path) -> list[Path]:
+    """The files of a model: its own, all of a split one, or those of a folder."""
+    if path.is_dir():
+        return sorted(each for each in path.iterdir() if each.suffix in {".safetensors", ".json", ".jinja"})
+    name = shard_name(path.name)
+    return [path] if name is None else [path.with_name(name.part(number + 1)) for number in range(name.count)]
+
+
+def _hash(path: Path, hash_of: Hash | None) -> str | None:
+    try:
+        return None if hash_of is None else hash_of(path)
+    except OSError:
+        return None

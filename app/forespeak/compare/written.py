@@ -1,0 +1,90 @@
+"""A report as Markdown, and as HTML that needs nothing beside itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+from forespeak.compare.document import Block, Bullets, Chart, Heading, Quote, Table, Text
+
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+  background: Canvas; color: CanvasText; overflow-wrap: anywhere; }
+table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
+th, td { padding: 0.3rem 0.8rem; text-align: right; border-bottom: 1px solid color-mix(in srgb, CanvasText 20%, Canvas);
+  font-variant-numeric: tabular-nums; }
+th:first-child, td:first-child { text-align: left; }
+figure { margin: 1.5rem 0; }
+figcaption { font-weight: 600; }
+svg { width: 100%; height: auto; font: 13px system-ui, sans-serif; fill: currentColor; }
+svg .small { font-size: 11px; }
+svg .line { stroke: currentColor; stroke-width: 1.2; fill: none; }
+svg .grid { stroke: currentColor; stroke-opacity: 0.2; fill: none; }
+svg .frame { stroke: currentColor; stroke-opacity: 0.5; stroke-width: 0.7; }
+svg rect.frame:not([fill]) { fill: none; }
+svg .mark { stroke: currentColor; stroke-width: 0.8; }
+pre { white-space: pre-wrap; padding: 0.8rem; border-left: 3px solid color-mix(in srgb, CanvasText 30%, Canvas); }
+"""
+
+
+def markdown_of(blocks: Sequence[Block]) -> str:
+    """Charts are left out: their figures stand in the tables."""
+    texts = [text for block in blocks if (text := _markdown(block))]
+    return "\n\n".join(texts) + "\n"
+
+
+def _markdown(block: Block) -> str:
+    match block:
+        case Heading(level, text):
+            return f"{'#' * level} {_plain(text)}"
+        case Text(text):
+            return _plain(text)
+        case Bullets(lines):
+            return "\n".join(f"- {_plain(line)}" for line in lines)
+        case Table(head, rows):
+            ruler = [":---", *["---:"] * (len(head) - 1)]
+            lines = [list(map(_plain, head)), ruler, *(list(map(_plain, row)) for row in rows)]
+            return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        case Quote(title, text):
+            # A fence longer than any within.
+            fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+            return f"**{_plain(title)}**\n\n{fence}text\n{text}\n{fence}"
+        case Chart():
+            return ""
+
+
+def _plain(text: str) -> str:
+    """On one line, and without meaning anything to Markdown."""
+    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", " ".join(text.split()))
+
+
+def html_of(blocks: Sequence[Block]) -> str:
+    """One file, light or dark as the reader's system; nothing in it is fetched or run."""
+    title = next((block.text for block in blocks if isinstance(block, Heading)), "Comparison")
+    body = "\n".join(map(_html, blocks))
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _html(block: Block) -> str:
+    match block:
+        case Heading(level, text):
+            return f"<h{level}>{escape(text)}</h{level}>"
+        case Text(text):
+            return f"<p>{escape(text)}</p>"
+        case Bullets(lines):
+            return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"
+        case Table(head, rows):
+            top = "".join(f"<th>{escape(each)}</th>" for each in head)
+            rest = "".join("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows)
+            return f"<table><thead><tr>{top}</tr></thead><tbody>{rest}</tbody></table>"
+        case Quote(title, text):
+            return f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
+        case Chart(title, svg):
+            return f"<figure><figcaption>{escape(title)}</figcaption>{svg}</figure>"
