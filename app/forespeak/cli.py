@@ -210,12 +210,12 @@ def _chat(options: argparse.Namespace) -> int:
 
 def _engine() -> Engine:
     # Imported late: --help and wrong arguments need not wait for llama.cpp.
-    from forespeak.engines.host import llamacpp_engine
+    from forespeak.engines.by_format import EngineByFormat
     from forespeak.pairing.compatibility import Judge
     from forespeak.pairing.pair_memory import PairFiles
 
     where = folders()
-    return llamacpp_engine(Judge(where.cache / "verdicts").refusal, PairFiles(where.pairs))
+    return EngineByFormat(Judge(where.cache / "verdicts").refusal, PairFiles(where.pairs))
 
 
 def _sources(options: argparse.Namespace) -> tuple[Source, ...]:
@@ -263,7 +263,8 @@ def _target_path(
 
 def _whole_model(path: Path) -> Path:
     """The path, if a model's weights are all there: our reader says in plainer words what is wrong than llama.cpp."""
-    if read_header(path).is_vocabulary_only:
+    # A folder is a model in the MLX format, and its engine looks at it by itself.
+    if not path.is_dir() and read_header(path).is_vocabulary_only:
         raise UserFacingError(
             f"“{path.name}” cannot write anything.",
             "It holds a vocabulary but no weights.",

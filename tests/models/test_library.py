@@ -108,7 +108,8 @@ def test_files_that_are_no_models_say_why(tmp_path: Path) -> None:
     assert "web page" in (items["page"].problem or "")
 
 
-def test_an_mlx_folder_is_one_item(tmp_path: Path) -> None:
+def test_an_mlx_folder_is_one_item(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("forespeak.models.library_item.mlx_is_installed", lambda: False)
     folder = write_mlx(tmp_path / "models" / "mlx-community" / "Some-4bit")
     item = only(library(tmp_path).scan())
     assert (item.path, item.format, item.name, item.repo) == (
@@ -121,7 +122,9 @@ def test_an_mlx_folder_is_one_item(tmp_path: Path) -> None:
     assert (item.quantisation, item.context_length, item.architecture) == ("4-bit", 32768, "qwen2")
     assert item.has_template
     assert (item.problem, item.usable) == (None, False)
-    assert "MLX" in (item.unusable_because or "")
+    assert "need mlx-lm" in (item.unusable_because or "")
+    monkeypatch.setattr("forespeak.models.library_item.mlx_is_installed", lambda: True)
+    assert item.usable
 
 
 def test_what_is_still_coming_is_not_listed(tmp_path: Path) -> None:

@@ -389,9 +389,10 @@ def test_a_folder_and_a_file_do_not_go_together(tmp_path: Path) -> None:
         assert "GGUF" in found.reason
 
 
-def test_folders_are_compared_by_the_same_rules(tmp_path: Path) -> None:
+def test_folders_are_compared_by_the_same_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = {f"w{index}": index for index in range(50)}
     target = mlx_folder(tmp_path / "target", words)
+    monkeypatch.setattr("forespeak.pairing.compatibility.mlx_is_installed", lambda: False)
     for name, changed, config, kind, fits in (
         ("same", words, {}, VerdictKind.SAME, True),
         ("padded", words, {"vocab_size": 64}, VerdictKind.SAME_PADDED, True),
@@ -401,7 +402,11 @@ def test_folders_are_compared_by_the_same_rules(tmp_path: Path) -> None:
         assert (found.kind, found.usable) == (kind, False)
         assert found.obstacle is Obstacle.NO_ENGINE
         assert found.evidence["vocabularies_fit"] is fits
-        assert "cannot be run here yet" in found.reason
+        assert "need mlx-lm" in found.reason
+        with monkeypatch.context() as installed:
+            installed.setattr("forespeak.pairing.compatibility.mlx_is_installed", lambda: True)
+            found = compatibility(target, tmp_path / name)
+        assert (found.kind, found.usable) == (kind, fits)
 
 
 def test_a_folder_without_a_tokenizer_cannot(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from forespeak.engines.bundles import bundle_seconds, register_compact_pickles
+from forespeak.engines.by_format import EngineByFormat
 from forespeak.engines.engine import (
     Body,
     ConversionRequest,
@@ -39,7 +40,7 @@ from forespeak.engines.engine import (
     LoadRequest,
     PairCheck,
 )
-from forespeak.engines.pair_knowledge import PairMemory, ParityCheck, ReproducibleEngine
+from forespeak.engines.pair_knowledge import ParityCheck, ReproducibleEngine
 from forespeak.engines.parity_result import ParityRequest, ParityResult
 from forespeak.errors import UserFacingError
 from forespeak.speculation.events import Finished
@@ -70,13 +71,6 @@ def is_last(body: Body) -> bool:
     return isinstance(body, Loaded | Converted | Finished | ParityResult | Failed | Died)
 
 
-def llamacpp_engine(pair_check: PairCheck, memory: PairMemory | None = None) -> Engine:
-    """The engine that the child makes by default. Imports llama.cpp, so only the child calls it."""
-    from forespeak.engines.llamacpp.engine import LlamaEngine
-
-    return LlamaEngine(pair_check, memory)
-
-
 class EngineProcess:
     """An EngineClient whose engine is a child process, started with the first request.
 
@@ -92,7 +86,7 @@ class EngineProcess:
         *,
         log_path: Path,
         pair_check: PairCheck,
-        engine: EngineFactory = llamacpp_engine,
+        engine: EngineFactory = EngineByFormat,
         parity_check: ParityCheck | None = None,
     ) -> None:
         self._listener = listener

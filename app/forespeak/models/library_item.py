@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from forespeak.models.file_facts import FileFacts, parameters_of, quantisation_of, read_facts
-from forespeak.models.formats import ModelFormat
+from forespeak.models.formats import NO_MLX, ModelFormat, mlx_is_installed
 from forespeak.models.gguf import GgufKind
 from forespeak.models.library_files import FoundModel, Identity, repo_of
 from forespeak.models.mlx_folder import read_mlx_facts
@@ -60,8 +60,8 @@ class LibraryItem:
         """Why it can be neither a target nor a draft model, in a sentence; None if it can."""
         if self.problem is not None:
             return self.problem
-        if self.format is ModelFormat.MLX:
-            return "Models in the MLX format cannot be run yet."
+        if self.format is ModelFormat.MLX and not mlx_is_installed():
+            return NO_MLX
         return _UNUSABLE.get(self.kind)
 
 

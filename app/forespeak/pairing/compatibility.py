@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from forespeak.models.formats import ModelFormat
+from forespeak.models.formats import NO_MLX, ModelFormat, mlx_is_installed
 from forespeak.models.gguf import GgufError, GgufHeader, Problem
 from forespeak.pairing.heads import mismatch
 from forespeak.pairing.members import Hindrance, Member, member_at, member_of
@@ -23,7 +23,6 @@ __all__ = ["Judge", "Obstacle", "Verdict", "VerdictKind", "compare", "compatibil
 _NO_ROLLBACK = (
     "“{}” keeps what it has read in a state from which nothing can be taken back, so drafts cannot be tested."
 )
-_NO_MLX = "Models in the MLX format cannot be run here yet."
 
 
 def compatibility(target: Path, draft: Path, cache: VerdictCache | None = None) -> Verdict:
@@ -81,8 +80,8 @@ def judge(target: Member, draft: Member, cache: VerdictCache | None = None) -> V
         who = "The file holds" if target.header is draft.header else who
         words = f"{who} a vocabulary but no weights."
         return _in_spite_of(verdict, Obstacle.VOCABULARY_ONLY, words, {"without_weights": bare})
-    if target.format is ModelFormat.MLX:
-        return _in_spite_of(verdict, Obstacle.NO_ENGINE, _NO_MLX, {})
+    if target.format is ModelFormat.MLX and not mlx_is_installed():
+        return _in_spite_of(verdict, Obstacle.NO_ENGINE, NO_MLX, {})
     if not target.can_roll_back:
         evidence = {"architecture": target.architecture, "vocabularies_fit": verdict.usable}
         return _cannot(Hindrance(Obstacle.NO_ROLLBACK, _NO_ROLLBACK.format(target.name)), "target", target, evidence)

@@ -122,7 +122,8 @@ def make_session(
     from functools import partial
 
     from forespeak.chats.store import ChatStore
-    from forespeak.engines.host import EngineProcess, llamacpp_engine
+    from forespeak.engines.by_format import EngineByFormat
+    from forespeak.engines.host import EngineProcess
     from forespeak.pairing.compatibility import Judge
     from forespeak.pairing.pair_memory import PairFiles
     from forespeak.pairing.self_test import SelfTest
@@ -144,7 +145,7 @@ def make_session(
             listener,
             log_path=where.logs / log,
             pair_check=judge.refusal,
-            engine=partial(llamacpp_engine, memory=pairs),
+            engine=partial(EngineByFormat, memory=pairs),
             parity_check=SelfTest(pairs),
         )
 

@@ -1,0 +1,66 @@
+"""mlx-lm's caches: what can be taken back from them, and taking it back so that it is known to have worked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from forespeak.engines.mlx.runtime import KVCache, make_prompt_cache, mx, nn
+
+_GROUPS = (64, 32)
+"""So many values share a scale in a quantised cache: as many as divide the length of a head."""
+
+NO_ROLLBACK = (
+    "This target keeps what it has read in a state from which nothing can be taken back, so drafts cannot be tested."
+)
+
+
+def new_cache(network: nn.Module, bits: int | None = None) -> list[Any]:
+    """An empty cache. With `bits`, those parts are quantised that can be cut while they are: whole attention."""
+    cache: list[Any] = make_prompt_cache(network)
+    if bits is None:
+        return cache
+    group = _group_size(network)
+    return [part.to_quantized(group, bits) if group and type(part) is KVCache else part for part in cache]
+
+
+def _group_size(network: nn.Module) -> int | None:
+    """How many values may share a scale, by the heads that the network has; None if no cache of it can be quantised."""
+    cache = make_prompt_cache(network)
+    network(mx.array([[0]]), cache=cache)
+    shapes = [array.shape[-1] for part in cache if type(part) is KVCache for array in (part.keys, part.values)]
+    return next((group for group in _GROUPS if shapes and all(length % group == 0 for length in shapes)), None)
+
+
+def leaves(cache: Sequence[Any]) -> Iterator[Any]:
+    """The caches that a cache consists of: some layers have several."""
+    for part in cache:
+        children = getattr(part, "caches", None)
+        if children is None:
+            yield part
+        else:
+            yield from leaves(children)
+
+
+def is_trimmable(empty_cache: Sequence[Any]) -> bool:
+    """Whether tokens can be taken back at all. States (recurrent layers, convolutions) never give any back."""
+    return all(leaf.is_trimmable() for leaf in leaves(empty_cache))
+
+
+def window(empty_cache: Sequence[Any]) -> int | None:
+    """The length of the shortest ring of a cache, which at that length begins to write over its oldest tokens."""
+    return min((leaf.max_size for leaf in leaves(empty_cache) if getattr(leaf, "max_size", None)), default=None)
+
+
+def trim(cache: Sequence[Any], count: int) -> bool:
+    """Take the newest `count` tokens back. False if that failed, and then the cache holds nothing reliable."""
+    parts = list(leaves(cache))
+    # mlx-lm's own function returns 0 for a ring that has gone round, and does not look at what others gave back.
+    return all(part.is_trimmable() for part in parts) and all(part.trim(count) == count for part in parts)
+
+
+def window_words(length: int) -> str:
+    return (
+        f"Some layers of this target hold the last {length:,} tokens only. From there on nothing can be taken back "
+        "from them, so drafts cannot be tested."
+    )

@@ -1,0 +1,49 @@
+"""Everything that is used of mlx and mlx-lm. Importing them takes two seconds: do so late.
+
+It also limits the process to 2,048 open files, for good; an engine's process needs few.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import metadata
+
+# transformers, through which tokenizers are loaded, otherwise says on stderr that there is no PyTorch.
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+
+import mlx.core as mx
+from mlx import nn
+from mlx.utils import tree_flatten
+from mlx_lm.models.cache import KVCache, make_prompt_cache
+from mlx_lm.utils import get_total_parameters, load_tokenizer, maybe_set_recommended_wired_limit
+from mlx_lm.utils import load_model as load_network
+
+__all__ = [
+    "ENGINE",
+    "KVCache",
+    "device_name",
+    "get_total_parameters",
+    "load_network",
+    "load_tokenizer",
+    "make_prompt_cache",
+    "maybe_set_recommended_wired_limit",
+    "mx",
+    "nn",
+    "on_gpu",
+    "tree_flatten",
+]
+
+ENGINE = f"MLX {metadata.version('mlx')}, mlx-lm {metadata.version('mlx-lm')}"
+
+
+def on_gpu() -> bool:
+    """Whether MLX computes on a GPU now."""
+    return bool(mx.default_device().type == mx.gpu)
+
+
+def device_name() -> str:
+    """What MLX computes on now, as its driver calls it."""
+    if not on_gpu():
+        return "CPU"
+    info = mx.device_info() if hasattr(mx, "device_info") else mx.metal.device_info()
+    return str(info.get("device_name", "GPU"))
