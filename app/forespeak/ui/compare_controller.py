@@ -26,6 +26,7 @@ from forespeak.compare.runner import (
 )
 from forespeak.errors import UserFacingError
 from forespeak.speculation.trace import Step
+from forespeak.ui.compare_reading import kind_words
 
 FRAME_MS = 33
 Listen = Callable[[Happening], None]
@@ -247,7 +248,9 @@ class CompareController(QObject):
         if task.repetition is None:
             doing = self.tr("Warming up: {0}").format(self.status.lanes[lane])
         else:
-            doing = self.tr("{0}: {1}, {2}").format(self.status.lanes[lane], task.prompt.category, task.prompt.name)
+            doing = self.tr("{0}: {1}, {2}").format(
+                self.status.lanes[lane], kind_words(task.prompt.category), task.prompt.name
+            )
         self._set(
             replace(self.status, doing=doing, done=running.done, total=running.total, seconds_left=running.seconds_left)
         )

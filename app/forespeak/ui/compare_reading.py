@@ -15,6 +15,7 @@ from forespeak.compare.store import State, StoredComparison
 from forespeak.compare.verdicts import VerdictKind
 from forespeak.models.sizes import size_words
 from forespeak.ui.compare_parts import ratio_words
+from forespeak.ui.compare_prompt_files import OWN
 from forespeak.ui.compare_values import (
     HistoryRow,
     LaneFigures,
@@ -103,6 +104,11 @@ def subtitle_of(stored: StoredComparison, result: ComparisonResult) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def kind_words(category: str | None) -> str:
+    """A category as people read it."""
+    return _tr("your own") if category == OWN else category or ""
+
+
 def _counted(count: int, one: str, many: str) -> str:
     return one if count == 1 else many.format(count)
 
@@ -117,7 +123,7 @@ def _details(result: ComparisonResult, main: LaneResult | None) -> str:
     prompts = _counted(len(plan.prompts), _tr("1 prompt"), _tr("{0} prompts"))
     parts = [_tr("{0}, {1}, order balanced, same seed.").format(prompts, runs)]
     if main is not None:
-        parts.insert(0, f"{main.lane.name}: {main.overall.verdict.words}")
+        parts.insert(0, main.overall.verdict.words)
         interval = None if main.overall.ratio is None else main.overall.ratio.interval
         if interval is not None:
             words = _tr("{0} % interval {1} – {2}.")
@@ -132,6 +138,8 @@ def _sameness(lanes: Sequence[LaneResult]) -> str:
     identical = sum(lane.overall.figures.identical for lane in lanes)
     if not compared:
         return ""
+    if identical == compared == 1:
+        return _tr("The words were the same.")
     if identical == compared:
         return _tr("The words were the same in all {0} runs that were compared.").format(compared)
     words = _tr("The words were the same in {0} of {1} runs.").format(identical, compared)
@@ -140,7 +148,7 @@ def _sameness(lanes: Sequence[LaneResult]) -> str:
 
 
 def _speed_ups(lane: LaneResult) -> SpeedUps:
-    rows = [_speed_up(cell.category or "", cell) for cell in lane.cells if cell.ratio is not None]
+    rows = [_speed_up(kind_words(cell.category), cell) for cell in lane.cells if cell.ratio is not None]
     if len(rows) != 1:
         rows.append(_speed_up(_tr("all together"), lane.overall))
     base = "" if lane.base is None else lane.base.name
@@ -157,7 +165,7 @@ def _speed_up(label: str, cell: LaneCell) -> SpeedUp:
 def _figures_of(lane: LaneResult) -> LaneFigures:
     figures = lane.overall.figures
     rates = tuple(
-        Rate(cell.category or "", rate.value, *_ends(rate))
+        Rate(kind_words(cell.category), rate.value, *_ends(rate))
         for cell in lane.cells
         if (rate := cell.figures.rate) is not None
     )
@@ -265,7 +273,9 @@ def recorded_of(plan: Plan, results: Results) -> tuple[Recorded, ...]:
     for (category, name), runs in found.items():
         in_order = [(lane, runs[lane]) for lane in lanes if lane in runs]
         if len(in_order) > 1:
-            shown.append(Recorded(f"{category}: {name}", tuple(_recording(lane, run) for lane, run in in_order)))
+            shown.append(
+                Recorded(f"{kind_words(category)}: {name}", tuple(_recording(lane, run) for lane, run in in_order))
+            )
     return tuple(shown)
 
 

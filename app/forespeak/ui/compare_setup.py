@@ -18,6 +18,8 @@ from forespeak.ui.form import add_row, number_box, scrolled, whole_box
 from forespeak.ui.theme import LIGHT, Theme
 
 ESTIMATE_DELAY_MS = 200
+ON_ONE_PROMPT = 6
+"""Repeats from which on an interval is a 95 % one."""
 
 
 class CompareSetup(QWidget):
@@ -32,6 +34,8 @@ class CompareSetup(QWidget):
         super().__init__(parent)
         self._theme = LIGHT
         self._obstacle = ""
+        self._told = False
+        """A problem stands where the estimate would be."""
         self.target = words_label()
         self.lanes = LanesEdit()
         self.prompts = PromptsEdit(suites)
@@ -159,6 +163,8 @@ class CompareSetup(QWidget):
         """Ready to start on one prompt of the chat."""
         self.prompts.set_chat(messages)
         self.prompts.choose(PromptKind.CHAT)
+        # One prompt answered a few times says little.
+        self.repeats.setValue(max(self.repeats.value(), ON_ONE_PROMPT))
         self.start_button.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def set_note(self, words: str) -> None:
@@ -209,10 +215,11 @@ class CompareSetup(QWidget):
     def _check(self) -> None:
         problem = self._problem()
         self.start_button.setEnabled(not problem)
-        if problem:
+        if problem or self._told:
             self.estimate.setText(problem)
             self.basis.setText("")
             self.basis.hide()
+        self._told = bool(problem)
         self.start_button.setAccessibleDescription(problem)
 
     @Slot()

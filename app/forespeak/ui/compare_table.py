@@ -20,7 +20,9 @@ class FiguresTable(QTableWidget):
         self.setShowGrid(False)
         self.setAlternatingRowColors(False)
         self.verticalHeader().hide()
-        self.setStyleSheet("QTableView { border: none; background: transparent; padding: 0; }")
+        self.setStyleSheet(
+            "QTableView { border: none; background: transparent; padding: 0; } QTableView::item { padding: 0 10px; }"
+        )
         self.horizontalHeader().setHighlightSections(False)
         self.setAccessibleName(self.tr("All figures"))
         self.setTabKeyNavigation(False)
@@ -46,7 +48,7 @@ class FiguresTable(QTableWidget):
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(False)
-        if len(head) < 4:
+        if len(head) < 5:
             header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         for column in range(len(head)):
             side = Qt.AlignmentFlag.AlignLeft if column == 0 else Qt.AlignmentFlag.AlignRight

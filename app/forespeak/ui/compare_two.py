@@ -55,7 +55,7 @@ class CompareTwo(QWidget):
                 old.deleteLater()
         both = SideBySide()
         self._rows = []
-        for values in (first, second):
+        for values, other in ((first, second), (second, first)):
             frame, column = card()
             name = words_label(values.name)
             name.setProperty("heading", True)
@@ -63,7 +63,7 @@ class CompareTwo(QWidget):
             column.addWidget(words_label(values.subtitle, variant="caption"))
             column.addWidget(words_label(f"{ratio_words(values.ratio)}  {values.headline}"))
             rows = SpeedUpRows()
-            rows.set_rows(main_rows(values))
+            rows.set_rows(main_rows(values), main_rows(other))
             rows.set_theme(self._theme)
             self._rows.append(rows)
             column.addWidget(rows)

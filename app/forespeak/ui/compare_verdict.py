@@ -78,10 +78,13 @@ class SpeedUpRows(CardChart):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._rows: tuple[SpeedUp, ...] = ()
+        self._scaled: tuple[SpeedUp, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def set_rows(self, rows: Sequence[SpeedUp]) -> None:
+    def set_rows(self, rows: Sequence[SpeedUp], beside: Sequence[SpeedUp] = ()) -> None:
+        """`beside`: rows that are shown elsewhere on the same scale."""
         self._rows = tuple(rows)
+        self._scaled = (*rows, *beside)
         words = "; ".join(f"{row.label}: {self._figures(row)}" for row in rows)
         self.setAccessibleName(self.tr("Speed-up by kind of work. {0}").format(words))
         self.updateGeometry()
@@ -105,7 +108,7 @@ class SpeedUpRows(CardChart):
     def scale(self) -> tuple[float, float]:
         """Logarithms of the ratios at the ends: twice as fast and half as fast lie equally far from 1."""
         ends = [_AROUND]
-        for row in self._rows:
+        for row in self._scaled:
             ends += [value for value in (row.ratio, row.low, row.high) if value is not None and value > 0]
         low, high = math.log(min(ends)), math.log(max(ends))
         # A scale is never so fine that one per cent looks like much.

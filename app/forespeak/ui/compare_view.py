@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +24,7 @@ from forespeak.ui.compare_lanes_edit import LaneOption
 from forespeak.ui.compare_page import COMPARE_TAB, RESULT_TAB, ComparePage
 from forespeak.ui.compare_planning import forecast_of, history_until, lane_options, plan_of
 from forespeak.ui.compare_values import Forecast, HistoryRow, ResultValues, Setup
+from forespeak.ui.message_parts import plain_rate_of
 from forespeak.ui.pair_controller import Models, PairState
 from forespeak.ui.preferences import Preferences
 from forespeak.ui.session import Session
@@ -138,13 +139,16 @@ class CompareView(QObject):
         preferences, has_draft = self._session.preferences, pair.has_draft
         starter = pair.starter
         candidates = [preferences.draft, *preferences.recent, None if starter is None else starter.draft]
+        known = {path: pair.name(path) for path in candidates if path is not None}
         pairs, models = NamedPairs(self._pairs_folder), self._models
 
         def look() -> tuple[LaneOption, ...]:
             kept = [each for each in pairs.of_target(target) if each.is_usable]
             paths = [path for path in candidates if path is not None]
             paths += [each.draft.path for each in kept if each.draft is not None]
-            drafts = [(path, name) for path in dict.fromkeys(paths) if (name := _draft_name(models, target, path))]
+            drafts = [
+                (path, name) for path in dict.fromkeys(paths) if (name := _draft_name(models, target, path, known))
+            ]
             return lane_options(preferences, has_draft, kept, drafts)
 
         def found(options: tuple[LaneOption, ...]) -> None:
@@ -235,7 +239,7 @@ class CompareView(QObject):
 
     def _plain_rate(self) -> float | None:
         """Of the target, as the chat has measured it or an opened comparison."""
-        rates = [item.plain_tokens_per_second for item in reversed(self._session.chats.items)]
+        rates = [plain_rate_of(item) for item in reversed(self._session.chats.items)]
         known = next((rate for rate in rates if rate), None)
         opened = self._opened
         if known is None and opened is not None and opened.plan.target == self._session.preferences.target:
@@ -439,11 +443,17 @@ class CompareView(QObject):
         self._session.problems.show_dialog(error)
 
 
-def _draft_name(models: Models, target: Path, path: Path) -> str:
-    """What people call a draft model that suits the target; nothing for any other file."""
+def _draft_name(models: Models, target: Path, path: Path, known: Mapping[Path, str]) -> str:
+    """What people call a draft model that suits the target; nothing for any other file.
+
+    `known`: names that the window has already; those it has not are the files' own.
+    """
     if path == target:
         return ""
     try:
-        return models.name(path) if path.exists() and models.fit(target, path).fits else ""
+        if not path.exists() or not models.fit(target, path).fits:
+            return ""
+        name = known.get(path, path.stem)
+        return models.name(path) if name == path.stem else name
     except UserFacingError:
         return ""

@@ -253,6 +253,12 @@ def gain_of(item: MessageItem) -> float | None:
     return None if seconds is None else stats.tokens_per_second * seconds
 
 
+def plain_rate_of(item: MessageItem) -> float | None:
+    """Tokens per second without speculation, as measured here for the model of a reply; None if it was not."""
+    seconds = None if item.stats is None else _plain_step_seconds(item.stats)
+    return item.plain_tokens_per_second or (1.0 / seconds if seconds else None)
+
+
 def _plain_step_seconds(stats: GenerationStats) -> float | None:
     """What a step without a draft takes, as timed on this machine; None where nothing was drafted."""
     costs = None if stats.speculation is None else stats.speculation.costs

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QButtonGroup,
     QComboBox,
     QHBoxLayout,
@@ -30,6 +31,7 @@ from forespeak.ui.step_story import StepStory
 from forespeak.ui.theme import LIGHT, MarkStyle, Theme
 
 _SLIDER_STEPS = 2000
+_NARROW = 600
 _JUMP = 0.05
 """Of the whole, with an arrow key."""
 
@@ -42,7 +44,7 @@ class _Scrubber(QSlider):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(Qt.Orientation.Horizontal, parent)
         self.setRange(0, _SLIDER_STEPS)
-        self.setMinimumWidth(120)
+        self.setMinimumWidth(80)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -120,7 +122,7 @@ class ReplayView(QWidget):
         self.player.steppingChanged.connect(self._show_state)
         self._show_state()
 
-    def _make_controls(self) -> QHBoxLayout:
+    def _make_controls(self) -> QBoxLayout:
         self.play_button = QPushButton()
         self.play_button.setIconSize(QSize(18, 18))
         self.play_button.setFixedWidth(48)
@@ -159,9 +161,22 @@ class ReplayView(QWidget):
             row.addWidget(widget)
         row.addWidget(self.scrubber, 1)
         row.addWidget(self.clock)
+        modes = QHBoxLayout()
+        modes.setSpacing(4)
         for mode in (self.normal, self.slow, self.step):
-            row.addWidget(mode)
-        return row
+            modes.addWidget(mode)
+        modes.addStretch(1)
+        self._controls = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._controls.setSpacing(8)
+        self._controls.addLayout(row, 1)
+        self._controls.addLayout(modes)
+        return self._controls
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        below = QBoxLayout.Direction.TopToBottom
+        narrow = event.size().width() < _NARROW
+        self._controls.setDirection(below if narrow else QBoxLayout.Direction.LeftToRight)
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
