@@ -214,7 +214,7 @@ class PairLine(QFrame):
             grid.addWidget(self.button, 0, 3, 2, 1, centre)
             grid.addWidget(self.more, 0, 4, 2, 1, centre)
             grid.addWidget(self.problem, 2, 0, 1, 5)
-            for column, stretch in ((0, 10), (1, 5), (2, 6)):
+            for column, stretch in ((0, 14), (1, 4), (2, 5)):
                 grid.setColumnStretch(column, stretch)
             grid.setColumnMinimumWidth(1, 120)
             grid.setColumnMinimumWidth(2, 140)
@@ -251,7 +251,7 @@ class PairsList(QWidget):
         self._column.setSpacing(0)
         content = QWidget()
         column = QVBoxLayout(content)
-        column.setContentsMargins(0, 0, 8, 0)
+        column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._card)
         column.addStretch(1)
         area = QScrollArea()

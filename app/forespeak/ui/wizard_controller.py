@@ -340,6 +340,9 @@ class WizardController(QObject):
     @Slot(str, object)
     def _arrived(self, key: str, path: Path) -> None:
         """The same model under another key. The library reads it now, and is heard of again then."""
+        if self._offers is not None:
+            left = [each for each in self._offers.offers if Wanted(each.group, each.good).key != key]
+            self._offers = replace(self._offers, offers=left)
         if key == self.state.chosen:
             self._awaited = path
             self._set(replace(self.state, chosen=str(path)))

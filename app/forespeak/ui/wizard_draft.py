@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QFrame,
@@ -10,6 +11,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QProgressBar,
     QPushButton,
+    QRadioButton,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -36,6 +38,7 @@ class DraftStep(QWidget):
         self._wanted_focus = False
         self.rows: dict[str, CandidateRow] = {}
         self._waiting: list[CandidateLine] = []
+        self._order: dict[str, int] = {}
         self._group = QButtonGroup(self)
         self.state_words = QLabel()
         self.state_words.setObjectName("quietNote")
@@ -47,6 +50,10 @@ class DraftStep(QWidget):
         self.nothing = QLabel()
         self.nothing.setWordWrap(True)
         self.nothing.setContentsMargins(16, 16, 16, 16)
+        usable = self._usable.layout()
+        assert usable is not None
+        usable.addWidget(self.nothing)
+        self._fold_words = ""
         self.fold = QPushButton()
         self.fold.setProperty("flat", True)
         self.fold.setCheckable(True)
@@ -65,7 +72,7 @@ class DraftStep(QWidget):
         row.addWidget(self.hub_words, 1)
         inside = QWidget()
         column = QVBoxLayout(inside)
-        column.setContentsMargins(0, 0, 8, 0)
+        column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(10)
         column.addWidget(self.state_words)
         column.addWidget(self.advice)
@@ -140,13 +147,13 @@ class DraftStep(QWidget):
         self.nothing.setText(words)
         self.nothing.setVisible(found is not None and not models)
         count = len(excluded)
-        self.fold.setText(
+        self._fold_words = (
             self.tr("1 other cannot draft for it")
             if count == 1
             else self.tr("{count} others cannot draft for it").format(count=count)
         )
+        self._fold_toggled(self.fold.isChecked())
         self.fold.setVisible(bool(excluded))
-        self._excluded.setVisible(bool(excluded) and self.fold.isChecked())
         self._set_rows([*usable, *excluded])
         self._show_chosen()
 
@@ -184,6 +191,7 @@ class DraftStep(QWidget):
         row.cancelRequested.connect(self._controller.fetcher.cancel)
         row.show_fetch(self._controller.fetcher.fetch_of(line.key))
         self.rows[line.key] = row
+        row.radio.installEventFilter(self)
         self._group.addButton(row.radio)
         row.set_chosen(line.key == self._controller.state.chosen)
         if not self._waiting or len(self.rows) > AT_ONCE:
@@ -210,8 +218,6 @@ class DraftStep(QWidget):
                         QWidget.setTabOrder(previous, widget)
                     previous = widget
             if not problem:
-                if column.indexOf(self.nothing) < 0:
-                    column.addWidget(self.nothing)
                 if previous is not None:
                     QWidget.setTabOrder(previous, self.fold)
                 previous = self.fold
@@ -246,6 +252,30 @@ class DraftStep(QWidget):
                 self.hub_words.style().unpolish(self.hub_words)
                 self.hub_words.style().polish(self.hub_words)
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and isinstance(watched, QRadioButton):
+            row = next(row for row in self.rows.values() if row.radio is watched)
+            step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
+            if step is not None:
+                self._walk(row, step)
+                return True
+            if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+                row.button.click()
+                return True
+        return super().eventFilter(watched, event)
+
+    def _walk(self, row: CandidateRow, step: int) -> None:
+        """Choose the next one, as radio buttons have it."""
+        rows = sorted(
+            (each for each in self.rows.values() if not each.line.problem),
+            key=lambda each: self._order.get(each.line.key, 0),
+        )
+        at = rows.index(row) + step
+        if 0 <= at < len(rows):
+            self._controller.choose(rows[at].line.key)
+            rows[at].radio.setFocus(Qt.FocusReason.TabFocusReason)
+            self.area.ensureWidgetVisible(rows[at])
+
     @Slot(str)
     def _show_fetch(self, key: str) -> None:
         row = self.rows.get(key)
@@ -254,6 +284,7 @@ class DraftStep(QWidget):
 
     @Slot(bool)
     def _fold_toggled(self, shown: bool) -> None:
+        self.fold.setText(f"{'▾' if shown else '▸'} {self._fold_words}")
         self._excluded.setVisible(shown and any(row.line.problem for row in self.rows.values()))
 
 

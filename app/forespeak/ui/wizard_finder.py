@@ -1,4 +1,4 @@
-"""What the pairing wizard asks of disk and Hub: which models could draft for a target. Nothing of Qt; slow to ask."""
+"""What the pairing wizard asks of disk and Hub: which models could draft for a target. Not for the UI thread."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from forespeak.pairing.machine_speed import Basis, machine_speed
 from forespeak.pairing.offers import Offer, known_drafts, local_offer, offer_at
 from forespeak.pairing.pair_memory import PairFiles
 from forespeak.pairing.pairs import FOLDER, NamedPairs
+from forespeak.ui.local_copies import is_same_repo
 
 Cancelled = Callable[[], bool]
 
@@ -74,8 +75,8 @@ class DiskFinder:
         offer = self._target(target, items)
         offers = [local_offer(item) for item in items]
         # What was looked at on the Hub comes before the same thing of which only the name is known.
-        offers += hub.offers if hub is not None else []
-        offers += known_drafts(offer, self._pairs)
+        offers += [each for each in (hub.offers if hub is not None else []) if not _is_here(each, items)]
+        offers += [each for each in known_drafts(offer, self._pairs) if not _is_here(each, items)]
         machine = self._machine()
         learned = PairFiles(self._where.pairs)
         speed = machine_speed(learned.everything(), self._where.data)
@@ -121,6 +122,14 @@ def targets_that_fit(pairs: Sequence[GoodPair], fit_of: Callable[[int], Fit]) ->
         if fit is not Fit.TOO_LARGE and pair.format is ModelFormat.GGUF:
             found.setdefault((pair.target.repo, pair.target.file), pair.target)
     return tuple(found.values())
+
+
+def _is_here(offer: Offer, items: Sequence[LibraryItem]) -> bool:
+    """Whether the library has the very files of an offer on the Hub."""
+    group, good = offer.group, offer.good
+    if group is not None:
+        return any(is_same_repo(item, group) for item in items)
+    return good is not None and any(good.is_item(item) for item in items)
 
 
 def _free(machine: Machine) -> int:

@@ -101,7 +101,7 @@ class KeepStep(QWidget):
         form.addRow(self.tr("Same words"), check)
         content = QWidget()
         outer = QVBoxLayout(content)
-        outer.setContentsMargins(0, 0, 8, 0)
+        outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(card)
         outer.addStretch(1)
         area = QScrollArea()

@@ -15,6 +15,7 @@ from forespeak.ui.wizard_words import CandidateLine
 
 WIDE_FROM = 640
 BUTTON_WIDTH = 116
+RADIO_WIDTH = 34
 
 
 class CandidateRow(QFrame):
@@ -30,6 +31,7 @@ class CandidateRow(QFrame):
         self._fetch: Fetch | None = None
         self._wide: bool | None = None
         self.radio = QRadioButton()
+        self.radio.setFixedWidth(RADIO_WIDTH)
         self.radio.clicked.connect(self._picked)
         self.name = ElidedLabel()
         self.name.setObjectName("rowTitle")
@@ -169,7 +171,7 @@ class CandidateRow(QFrame):
             grid.setColumnStretch(column, 0)
             grid.setColumnMinimumWidth(column, 0)
         centre, top = Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignTop
-        grid.setColumnMinimumWidth(0, 24)
+        grid.setColumnMinimumWidth(0, RADIO_WIDTH)
         if wide:
             grid.addWidget(self.radio, 0, 0, 2, 1, centre)
             grid.addWidget(self.name, 0, 1, centre)

@@ -39,7 +39,9 @@ class _Figure(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(caption(name))
+        label = caption(name)
+        label.setWordWrap(False)
+        column.addWidget(label)
         column.addWidget(self.value)
 
     def show_value(self, words: str) -> None:
@@ -141,7 +143,7 @@ class TestStep(QWidget):
 
         content = QWidget()
         column_all = QVBoxLayout(content)
-        column_all.setContentsMargins(0, 0, 8, 0)
+        column_all.setContentsMargins(0, 0, 0, 0)
         column_all.setSpacing(12)
         column_all.addLayout(row)
         column_all.addWidget(self.intro)

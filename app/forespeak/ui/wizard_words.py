@@ -61,7 +61,11 @@ def line_of(candidate: Candidate, found: Found) -> CandidateLine:
     name = candidate.name
     if candidate.kind is CandidateKind.LOOKUP:
         name = _tr("No model: n-grams of the chat")
-    elif offer is not None and offer.label and offer.label.lower() not in name.lower():
+    elif offer is not None and offer.group is not None:
+        name = offer.group.name
+    elif offer is not None and offer.good is not None:
+        name = offer.good.name
+    if offer is not None and offer.label and offer.label.lower() not in name.lower():
         name = f"{name} · {offer.label}"
     return CandidateLine(
         key_of(candidate),
@@ -84,7 +88,8 @@ def _place(offer: Offer | None, kind: CandidateKind) -> str:
     if offer is None:
         return _tr("nothing to load") if kind is CandidateKind.LOOKUP else ""
     where = _tr("on disk") if offer.place is Place.HERE else _tr("on the Hub")
-    return f"{where} · {size_words(offer.size_bytes)}"
+    repo = offer.group.repo if offer.group is not None else "" if offer.good is None else offer.good.repo
+    return " · ".join(part for part in (where, size_words(offer.size_bytes), repo) if part)
 
 
 def _verdict(candidate: Candidate) -> tuple[str, BadgeTone, str]:
