@@ -42,7 +42,7 @@ class Picture:
         "Letter to the landlord",
     )
     card: bool = True
-    sources: tuple[str, ...] = ("draft-model",)
+    sources: tuple[str, ...] = ("prompt-lookup", "draft-model")
     draft_length: int | None = None
     tokens: int = 170
     slow_draft: bool = False
@@ -53,7 +53,7 @@ PICTURE = {
     "chat-light": Picture(),
     "chat-dark": Picture(dark=True),
     "chat-narrow": Picture(size=(720, 860), card=False),
-    "chat-150": Picture(size=(1200, 780), scale="1.5", marks="subtle"),
+    "chat-150": Picture(size=(1040, 720), scale="1.5", marks="subtle"),
     "chat-chain": Picture(
         prompts=(BREAD,),
         sources=("prompt-lookup", "ngram-cache", "draft-model"),
@@ -62,7 +62,7 @@ PICTURE = {
         tokens=64,
         size=(1280, 860),
     ),
-    "chat-paused": Picture(prompts=(RECIPE,), slow_draft=True, size=(1280, 860), card=False),
+    "chat-paused": Picture(prompts=(RECIPE,), sources=("draft-model",), slow_draft=True, size=(1280, 860), card=False),
     "chat-cjk": Picture(
         prompts=("用中文介紹京都的三個景點,並加上表情符號。🍁", "日本の四季について短く説明してください。")
     ),
@@ -142,7 +142,8 @@ def take(name: str, target: Path) -> None:
             card = live.window.conversation._card
             if card.isVisible() and "proposed" in card._story.text():
                 break
-    live.window.grab().save(str(target))
+    # The smallest file: 0 asks zlib for all it can.
+    live.window.grab().save(str(target), "PNG", 0)
     live.close()
 
 
