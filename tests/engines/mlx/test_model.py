@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mlx_lm", reason="mlx-lm is not installed (extra: mlx)")
+
+import mlx.core as mx
+from mlx_lm.utils import load_model, load_tokenizer
+
+from engines.mlx.conftest import RING
+from forespeak.engines.mlx.model import MlxModel
+from forespeak.engines.mlx.vocabulary import MlxVocabulary
+from forespeak.speculation.language_model import EvaluationError
+from tiny_llama import vocabulary
+
+SIZE = len(vocabulary().tokens)
+TEXT = [(17 + 29 * place) % SIZE for place in range(60)]
+
+
+def opened(folder: Path, **settings: Any) -> MlxModel:
+    network, _ = load_model(folder)
+    limits = {"context_length": 100, "batch_limit": 64, "output_limit": 9, **settings}
+    return MlxModel(network, MlxVocabulary(load_tokenizer(folder), SIZE), **limits)
+
+
+def one_by_one(model: MlxModel, tokens: list[int]) -> np.ndarray[Any, Any]:
+    return np.concatenate([model.evaluate([token], 1) for token in tokens])
+
+
+def test_knows_what_the_cache_holds(tiny: Path) -> None:
+    model = opened(tiny)
+    model.evaluate(TEXT[:20], 1)
+    assert list(model.tokens) == TEXT[:20]
+    model.truncate(3)
+    assert list(model.tokens) == TEXT[:3]
+    model.truncate(100)
+    assert list(model.tokens) == TEXT[:3]
+    assert (model.no_rollback, model.rollback_limit) == (None, None)
+
+
+@pytest.mark.parametrize("kind", ["tiny", "wide", "ring", "hybrid"])
+def test_rows_do_not_depend_on_the_batch(kind: str, request: pytest.FixtureRequest) -> None:
+    model = opened(request.getfixturevalue(kind))
+    together = model.evaluate(TEXT[:9], 9)
+    model.truncate(0)
+    singly = one_by_one(model, TEXT[:9])
+    assert together.shape == singly.shape == (9, SIZE)
+    assert together.dtype == np.float32
+    assert np.abs(together - singly).max() < 1e-3
+    model.truncate(0)
+    # Only the last rows were asked for.
+    assert np.abs(model.evaluate(TEXT[:9], 2) - singly[-2:]).max() < 1e-3
+
+
+@pytest.mark.parametrize("bits", [None, 8], ids=["whole", "quantised"])
+def test_a_rolled_back_cache_scores_like_a_fresh_one(wide: Path, bits: int | None) -> None:
+    model = opened(wide, cache_bits=bits)
+    fresh = model.evaluate(TEXT[:10], 1)
+    model.evaluate(TEXT[30:35], 5)
+    model.truncate(9)
+    assert np.abs(fresh - model.evaluate(TEXT[9:10], 1)).max() < 1e-3
+
+
+def test_a_quantised_cache_is_one(wide: Path, ring: Path) -> None:
+    whole = opened(wide).evaluate(TEXT[:9], 1)
+    quantised = opened(wide, cache_bits=8).evaluate(TEXT[:9], 1)
+    assert 1e-3 < np.abs(whole - quantised).max() < 1.0
+    # Heads of 16 values have no group to be quantised in: the cache stays as it is.
+    assert np.array_equal(opened(ring, cache_bits=4).evaluate(TEXT[:9], 1), opened(ring).evaluate(TEXT[:9], 1))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "outputs"),
+    [([], 0), ([1] * 65, 1), ([1, 2], 3), ([1] * 20, 10), ([-1], 1), ([SIZE], 1), ([1], -1)],
+    ids=["empty", "long", "rows over tokens", "rows over the limit", "negative id", "id too large", "rows < 0"],
+)
+def test_refuses_what_would_crash(tiny: Path, tokens: list[int], outputs: int) -> None:
+    model = opened(tiny)
+    model.evaluate([5], 1)
+    with pytest.raises(ValueError, match=r"."):
+        model.evaluate(tokens, outputs)
+    assert list(model.tokens) == [5]
+
+
+def test_refuses_more_than_the_context(tiny: Path) -> None:
+    model = opened(tiny)
+    model.evaluate([5] * 64, 0)
+    model.evaluate([5] * 36, 0)
+    with pytest.raises(ValueError, match="does not fit"):
+        model.evaluate([5], 1)
+
+
+def test_a_state_that_gives_nothing_back_begins_anew(hybrid: Path) -> None:
+    model = opened(hybrid)
+    assert model.no_rollback is not None
+    model.evaluate(TEXT[:10], 1)
+    model.truncate(8)
+    assert list(model.tokens) == []
+    again = model.evaluate(TEXT[:10], 1)
+    model.truncate(0)
+    assert np.array_equal(again, model.evaluate(TEXT[:10], 1))
+
+
+def test_a_ring_that_has_gone_round_begins_anew(ring: Path) -> None:
+    model = opened(ring)
+    limit = model.rollback_limit
+    assert limit is not None
+    assert limit[0] == RING - 1
+    model.evaluate(TEXT[: RING - 3], 0)
+    model.evaluate(TEXT[RING - 3 : RING - 1], 2)
+    model.truncate(RING - 3)
+    assert len(model.tokens) == RING - 3
+    rows = one_by_one(model, TEXT[RING - 3 : RING + 9])
+    model.truncate(RING + 5)
+    assert list(model.tokens) == []
+    # From a fresh cache on, the same.
+    assert np.abs(model.evaluate(TEXT[: RING + 9], 1) - rows[-1]).max() < 1e-3
+
+
+def test_filling_up_leaves_no_trace(tiny: Path) -> None:
+    model = opened(tiny)
+    plain = one_by_one(model, TEXT[:5])
+    model.truncate(0)
+    model.least_batch = 9
+    assert np.abs(one_by_one(model, TEXT[:5]) - plain).max() < 1e-3
+    assert list(model.tokens) == TEXT[:5]
+    # To the last place of the context, where there is no room to fill up.
+    for token in [*TEXT, *TEXT][: model.context_length - 5]:
+        model.evaluate([token], 1)
+    assert len(model.tokens) == model.context_length
+
+
+def test_what_fails_is_told_and_the_cache_is_empty(tiny: Path) -> None:
+    model = opened(tiny)
+    model.evaluate(TEXT[:4], 1)
+    network: Callable[..., Any] = model.network
+
+    def failing(*_: object, **__: object) -> mx.array:
+        raise RuntimeError("[malloc] Unable to allocate 9 bytes.")
+
+    model.network = failing
+    with pytest.raises(EvaluationError, match="Unable to allocate"):
+        model.evaluate([1], 1)
+    assert list(model.tokens) == []
+    model.network = network
