@@ -181,14 +181,14 @@ def _ways(options: argparse.Namespace, pairs: Sequence[tuple[str, str]]) -> tupl
 def _prompts(options: argparse.Namespace) -> tuple[Prompt, ...]:
     """The user's own prompts, and those of the suite that were asked for; without either, the usual categories."""
     own = [
-        Prompt(OWN_CATEGORY, f"prompt {number}", _prompt_text(text))
+        Prompt(OWN_CATEGORY, f"prompt {number}", prompt_text(text))
         for number, text in enumerate(options.prompt or [], 1)
     ]
     wanted = options.category or ([] if own else CATEGORIES)
     return (*own, *(prompt for prompt in suite() if prompt.category in wanted or ALL in wanted))
 
 
-def _prompt_text(argument: str) -> str:
+def prompt_text(argument: str) -> str:
     """The argument itself, or what stands in the file that it names. Raises UserFacingError."""
     try:
         path = Path(argument).expanduser()
@@ -352,10 +352,15 @@ class _Watcher:
             self._line.show(Progress(fraction, self._said))
             return
         what = "warm-up" if task.repetition is None else f"{task.prompt.category}, {way_label(task.way, comparison)}"
-        full = round(fraction * _BAR_CELLS)
-        doing = f"{'█' * full}{'░' * (_BAR_CELLS - full)} {what}{left}"
+        doing = bar_words(fraction, what, left)
         # The line must not be longer than the terminal is wide, or it cannot be taken back.
         self._line.show(Progress(fraction, doing[: max(10, shutil.get_terminal_size().columns - 8)]))
+
+
+def bar_words(fraction: float, what: str, left: str) -> str:
+    """A bar, what is being done, and the time left."""
+    full = round(fraction * _BAR_CELLS)
+    return f"{'█' * full}{'░' * (_BAR_CELLS - full)} {what}{left}"
 
 
 def time_left(seconds: float | None) -> str:

@@ -12,7 +12,15 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from forespeak import __version__, bench_command, models_command, pair_command, parity_command, terminal
+from forespeak import (
+    __version__,
+    bench_command,
+    compare_command,
+    models_command,
+    pair_command,
+    parity_command,
+    terminal,
+)
 from forespeak.draft_arguments import (
     STARTER,
     add_draft_argument,
@@ -106,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_chat(commands.add_parser("chat", help="chat in the terminal, or answer one prompt", description=_chat.__doc__))
     models = bench_command.Models(_engine, _target_path, _draft_path)
     bench_command.add_to(commands, models)
+    compare_command.add_to(commands, models)
     parity_command.add_to(commands, models)
     pair_command.add_to(commands, models)
     models_command.add_to(commands)

@@ -221,15 +221,16 @@ def _words(result: ComparisonResult, private: bool) -> Iterator[Block]:
 def _settings(result: ComparisonResult, models: Sequence[Mapping[str, Any]], private: bool) -> Iterator[Block]:
     plan, machine = result.plan, result.results.machine
     sampling = plan.sampling
+    about = f"{machine.processor}, {machine.cores} cores, {size_words(machine.memory_bytes)} of memory"
+    replies = f"at most {plan.tokens} tokens, {plan.repeats} times each; seed {sampling.seed} and those after it"
+    filters = f"top-k {sampling.top_k}, top-p {sampling.top_p:g}, min-p {sampling.min_p:g}; rule {plan.rule.value}"
+    warm_up = "after a warm-up" if plan.warm_up else "without a warm-up"
     lines = [
-        f"Machine: {machine.processor}, {machine.cores} cores, {size_words(machine.memory_bytes)} of memory, "
-        + f"{machine.system}; load at the start {machine.load[0]:.1f}.",
+        f"Machine: {about}, {machine.system}; load at the start {machine.load[0]:.1f}.",
         f"Versions: {', '.join(f'{name} {version}' for name, version in machine.versions)}.",
         f"Measured: {result.results.began_at.isoformat(timespec='seconds')}, {len(result.results.runs)} runs.",
-        f"Replies: at most {plan.tokens} tokens, {plan.repeats} times each; seed {sampling.seed} and those after; "
-        + f"top-k {sampling.top_k}, top-p {sampling.top_p:g}, min-p {sampling.min_p:g}; rule {plan.rule.value}.",
-        f"Each run began {plan.start.value}; lanes took turns in going first, "
-        + ("after a warm-up." if plan.warm_up else "without a warm-up."),
+        f"Replies: {replies}; {filters}.",
+        f"Each run began {plan.start.value}; lanes took turns in going first, {warm_up}.",
     ]
     yield Bullets((*lines, *(f"Lane {lane.name}: {lane_words(plan, lane)}." for lane in plan.all_lanes)))
     yield Table(

@@ -22,6 +22,7 @@ def measure(
     control: Control,
     *,
     former: Results | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
     clock: Callable[[], float] = time.perf_counter,
     others: Callable[[], float] | None = None,
 ) -> ComparisonResult:
@@ -47,7 +48,7 @@ def measure(
         plan.comparison(),
         engine,
         hear,
-        control.stopped,
+        cancelled,
         clock=clock,
         others=others,
         keep_recordings=True,

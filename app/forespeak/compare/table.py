@@ -30,12 +30,12 @@ def report(results: Results, summary: Summary) -> str:
     for pair in range(len(comparison.pairs)):
         name = comparison.pairs[pair].name
         if pair in results.problems:
-            blocks.append(_wrapped(f"{name} could not be measured: {results.problems[pair]}"))
+            blocks.append(wrapped(f"{name} could not be measured: {results.problems[pair]}"))
         for temperature in comparison.temperatures:
             cells = [cell for cell in summary.cells if (cell.pair, cell.temperature) == (pair, temperature)]
             totals = [total for total in summary.totals if (total.pair, total.temperature) == (pair, temperature)]
             if totals:
-                title = _wrapped(f"{name}, temperature {temperature:g}")
+                title = wrapped(f"{name}, temperature {temperature:g}")
                 blocks.append("\n".join([title, "", *_ratios(comparison, cells, totals)]))
                 blocks.append("\n".join(_behind(comparison, totals)))
                 blocks.append("\n".join(_verdicts(comparison, totals)))
@@ -99,7 +99,7 @@ def _ratios(comparison: Comparison, cells: Sequence[Cell], totals: Sequence[Tota
         count = max(1, sum(_width([*fixed, *ways[: more + 1]]) <= WIDTH for more in range(len(ways))))
         if not first:
             yield ""
-        yield from _table(list(zip(*fixed, *ways[:count], strict=True)))
+        yield from aligned(list(zip(*fixed, *ways[:count], strict=True)))
         ways, first = ways[count:], False
 
 
@@ -127,11 +127,11 @@ def _behind(comparison: Comparison, totals: Sequence[Total]) -> Iterable[str]:
         ]
         first = f"{figures.first_token * 1000:.0f} ms" if figures.first_token is not None else _NONE
         rows.append([*row, first] if reads_prompt else row)
-    yield from _table(rows)
+    yield from aligned(rows)
     for total in totals:
         if total.figures.acceptance_by_position:
             rates = " ".join(f"{rate:.2f}" for rate in total.figures.acceptance_by_position[:_POSITIONS])
-            yield _wrapped(f"accepted by position, {way_label(total.way, comparison)}: {rates}", "  ")
+            yield wrapped(f"accepted by position, {way_label(total.way, comparison)}: {rates}", "  ")
 
 
 def _milliseconds(seconds: float) -> str:
@@ -147,7 +147,7 @@ def _percent(share: float | None) -> str:
     return f"{share * 100:.0f} %" if share is not None else _NONE
 
 
-def _table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:
     """Columns as wide as what stands in them; the first one to the left, the others to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
@@ -171,7 +171,7 @@ def _verdicts(comparison: Comparison, totals: Sequence[Total]) -> Iterable[str]:
         words += f". {_judgement(total.ratio)}"
         if comparison.start is not Start.WARM and total.figures.whole_ratio is not None:
             words += f" With the time to the first token: {total.figures.whole_ratio:.2f}×."
-        yield _wrapped(words, "  ")
+        yield wrapped(words, "  ")
 
 
 def _judgement(ratio: Estimate) -> str:
@@ -201,7 +201,7 @@ def _over_everything(results: Results, summary: Summary) -> Iterable[str]:
         for against in summary.against_fixed
     ]
     if lines:
-        yield "\n".join(["Over all cells", *(_wrapped(f"  {line}", "    ") for line in lines)])
+        yield "\n".join(["Over all cells", *(wrapped(f"  {line}", "    ") for line in lines)])
     slower = [
         cell for cell in summary.cells if cell.figures.ratio is not None and round(cell.figures.ratio.value, 2) < 1.0
     ]
@@ -211,7 +211,7 @@ def _over_everything(results: Results, summary: Summary) -> Iterable[str]:
             [
                 "Below 1.00×",
                 *(
-                    _wrapped(
+                    wrapped(
                         f"  {ratio_words(cell.figures.ratio)}  {cell.category}, {way_label(cell.way, comparison)}, "
                         f"temperature {cell.temperature:g}"
                         + (f", {comparison.pairs[cell.pair].name}" if several else ""),
@@ -227,29 +227,29 @@ def _notes(results: Results, summary: Summary) -> Iterable[str]:
     comparison = results.comparison
     if not results.complete:
         yield "Stopped early: what was finished by then is shown."
-    yield _wrapped(_interval_words(summary))
+    yield wrapped(_interval_words(summary))
     if comparison.start is Start.FRESH:
-        yield _wrapped("Each run began as if the pair had just been loaded: nothing was learned before it.")
+        yield wrapped("Each run began as if the pair had just been loaded: nothing was learned before it.")
     if comparison.start is Start.WARM:
-        yield _wrapped("The ways of drafting shared each prompt's cache: only decoding is compared.")
+        yield wrapped("The ways of drafting shared each prompt's cache: only decoding is compared.")
     yield from _notes_on_words(comparison, summary)
     disturbed = [run.others_cores for run in results.runs if run.others_cores >= BUSY_CORES]
     if disturbed:
-        yield _wrapped(
+        yield wrapped(
             f"Other programs were busy during {len(disturbed)} of {len(results.runs)} runs, with up to "
             f"{max(disturbed):.1f} processor cores: these figures may be off. Measure on a quiet machine."
         )
     short = min((cell.figures.tokens for cell in summary.cells if cell.figures.tokens is not None), default=None)
     if short is not None and short < min(32, comparison.tokens):
-        yield _wrapped(f"Some replies were short: the model ended one category's after {short:.0f} tokens.")
+        yield wrapped(f"Some replies were short: the model ended one category's after {short:.0f} tokens.")
     failures = [failure for total in summary.totals for failure in total.figures.failures]
     if failures:
         runs = "1 run" if len(failures) == 1 else f"{len(failures)} runs"
-        yield _wrapped(f"{runs} failed. {failures[0]}")
+        yield wrapped(f"{runs} failed. {failures[0]}")
     for pair, loaded in results.loaded.items():
         if loaded.draft_problem and pair not in results.problems:
-            yield _wrapped(f"{comparison.pairs[pair].name}: there is no draft. {loaded.draft_problem}")
-    yield _wrapped(_machine_words(results))
+            yield wrapped(f"{comparison.pairs[pair].name}: there is no draft. {loaded.draft_problem}")
+    yield wrapped(_machine_words(results))
 
 
 def _interval_words(summary: Summary) -> str:
@@ -278,16 +278,16 @@ def _notes_on_words(comparison: Comparison, summary: Summary) -> Iterable[str]:
     if not different:
         return
     if comparison.rule is Rule.REJECTION:
-        yield _wrapped("Under the rejection rule the words vary with the draft.")
+        yield wrapped("Under the rejection rule the words vary with the draft.")
         return
     count = sum(figures.compared - figures.identical for figures in different)
     first = min(figures.first_difference or 0 for figures in different)
     runs = "1 run" if count == 1 else f"{count} runs"
     words = f"{runs} wrote other words than plain, the earliest from token {first + 1} on"
     if comparison.reproducible:
-        yield _wrapped(f"{words}. In the reproducible setting this should not happen.")
+        yield wrapped(f"{words}. In the reproducible setting this should not happen.")
     else:
-        yield _wrapped(
+        yield wrapped(
             f"{words}. Scores computed several at a time differ in their last digits, which can tip a choice between "
             "nearly equal tokens; in the reproducible setting they do not."
         )
@@ -308,5 +308,6 @@ def _machine_words(results: Results) -> str:
     return ", ".join(parts) + "."
 
 
-def _wrapped(text: str, indent: str = "") -> str:
+def wrapped(text: str, indent: str = "") -> str:
+    """In lines of at most WIDTH."""
     return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_long_words=True, break_on_hyphens=False)

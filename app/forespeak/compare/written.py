@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from forespeak.compare.document import Block, Bullets, Chart, Heading, Quote, Table, Text
+from forespeak.compare.table import aligned, wrapped
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -45,8 +46,8 @@ def _markdown(block: Block) -> str:
             return "\n".join(f"- {_plain(line)}" for line in lines)
         case Table(head, rows):
             ruler = [":---", *["---:"] * (len(head) - 1)]
-            lines = [list(map(_plain, head)), ruler, *(list(map(_plain, row)) for row in rows)]
-            return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+            written = [list(map(_plain, head)), ruler, *(list(map(_plain, row)) for row in rows)]
+            return "\n".join(f"| {' | '.join(cells)} |" for cells in written)
         case Quote(title, text):
             # A fence longer than any within.
             fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
@@ -58,6 +59,26 @@ def _markdown(block: Block) -> str:
 def _plain(text: str) -> str:
     """On one line, and without meaning anything to Markdown."""
     return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", " ".join(text.split()))
+
+
+def text_of(blocks: Sequence[Block]) -> str:
+    """For a terminal: charts and quoted words are left out, and tables are aligned."""
+    texts = [text for block in blocks if (text := _text(block))]
+    return "\n\n".join(texts) + "\n"
+
+
+def _text(block: Block) -> str:
+    match block:
+        case Heading(_, text):
+            return wrapped(text)
+        case Text(text):
+            return wrapped(text)
+        case Bullets(lines):
+            return "\n".join(wrapped(f"  {line}", "    ") for line in lines)
+        case Table(head, rows):
+            return "\n".join(aligned([head, *rows]))
+        case _:
+            return ""
 
 
 def html_of(blocks: Sequence[Block]) -> str:

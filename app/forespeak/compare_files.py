@@ -1,0 +1,115 @@
+"""Finds the model files that a report names, so that it can be repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forespeak.compare.plan_record import plan_from, plan_record
+from forespeak.errors import UserFacingError
+from forespeak.models.folders import folders
+
+if TYPE_CHECKING:
+    from forespeak.compare.lanes import Plan
+    from forespeak.compare.store import ComparisonStore
+
+
+def plan_to_repeat(
+    report: Mapping[str, Any],
+    store: ComparisonStore,
+    starter_files: Callable[[], Sequence[Path]],
+    stopped: Callable[[], bool],
+) -> Plan:
+    """The plan of a report, with the very files that it was measured with. Raises UserFacingError.
+
+    A comparison that was made here is found by its id, private prompts included; otherwise the models are looked for
+    in the library, by name, size and SHA-256.
+    """
+    record = report.get("plan")
+    if report.get("schema") != "forespeak-comparison" or not isinstance(record, Mapping):
+        raise UserFacingError(
+            "This is no report of a comparison.",
+            "",
+            "Name a JSON file that forespeak compare --json or --report wrote.",
+        )
+    finder = _Finder(report.get("models") or [], starter_files, stopped)
+    stored = store.get(str(report.get("id") or ""))
+    if stored is not None and plan_record(stored.plan, folders=False, private=False) == _without_words(record):
+        finder.check(stored.plan)
+        return stored.plan
+    return plan_from(record, finder.path_of)
+
+
+def _without_words(record: Mapping[str, Any]) -> dict[str, Any]:
+    """As a report without private words has it, whatever this one has."""
+    prompts = [
+        prompt
+        if not prompt.get("private")
+        else {
+            **prompt,
+            "text": None,
+            "messages": [{**message, "content": None} for message in prompt.get("messages", [])],
+        }
+        for prompt in record.get("prompts", [])
+    ]
+    return {**record, "prompts": prompts}
+
+
+class _Finder:
+    def __init__(
+        self,
+        models: Sequence[Mapping[str, Any]],
+        starter_files: Callable[[], Sequence[Path]],
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._models = {model["file"]: model for model in models}
+        self._starter_files = starter_files
+        self._stopped = stopped
+
+    def path_of(self, name: str) -> Path:
+        """The file of that name which is the one in the report. Raises UserFacingError."""
+        seen = False
+        for path in self._candidates(Path(name).name):
+            seen = True
+            if self._is_it(path):
+                return path
+        raise UserFacingError(
+            f"“{name}” is not on this machine." if not seen else f"“{name}” is another file here.",
+            "The report was measured with a model that is not in the library."
+            if not seen
+            else "Its size or its SHA-256 is not the report's.",
+            "Add the folder that holds it to the library, or download it.",
+        )
+
+    def check(self, plan: Plan) -> None:
+        """That the files of a plan are still those of the report. Raises UserFacingError."""
+        for path in dict.fromkeys([plan.target, *(lane.draft for lane in plan.lanes if lane.draft is not None)]):
+            if not path.exists() or not self._is_it(path):
+                self.path_of(path.name)
+
+    def _candidates(self, name: str) -> Iterator[Path]:
+        from forespeak.models.library import Library
+        from forespeak.models.library_settings import LibrarySettingsFile, with_chosen_models
+        from forespeak.models.roots import known_roots
+
+        yield from (path for path in self._starter_files() if path.name == name)
+        places = with_chosen_models(folders())
+        library = Library(places.models, known_roots(LibrarySettingsFile(places.config).read().added), places.cache)
+        yield from (item.path for item in library.scan(cancelled=self._stopped) if item.path.name == name)
+
+    def _is_it(self, path: Path) -> bool:
+        from forespeak.models.file_hashes import FileHashes
+
+        model = self._models.get(path.name)
+        if model is None:
+            return True
+        try:
+            if model["size_bytes"] is not None and path.is_file() and path.stat().st_size != model["size_bytes"]:
+                return False
+            hashes = FileHashes(folders().models)
+            known = {part["file"]: part["sha256"] for part in model["parts"] if part["sha256"]}
+            parts = {name: path / name if path.is_dir() else path.with_name(name) for name in known}
+            return all(hashes.sha256(parts[name], self._stopped) == digest for name, digest in known.items())
+        except OSError:
+            return False
