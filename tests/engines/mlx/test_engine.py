@@ -81,7 +81,7 @@ def test_same_seed_same_words_whatever_drafts(pair: MlxEngine, sampling: Samplin
             steps, finished = run(pair, replace(request, sources=sources, draft_length=length))
             assert ids(steps) == ids(plain), (sources, length)
             assert text_of(steps) == text_of(plain)
-            assert finished.stats.speculation.enabled or length is None
+            assert finished.stats.speculation.active or length is None
 
 
 def test_a_draft_that_knows_nothing_changes_nothing(tiny: Path, junk: Path) -> None:
@@ -168,25 +168,28 @@ def reference(folder: Path, prompt: list[int], count: int) -> list[int]:
     return [int(token) for token, _ in generate_step(mx.array(prompt), network, max_tokens=count)]
 
 
-@pytest.mark.parametrize("sources", [LOOKUPS, (Source.DRAFT_MODEL,), (*LOOKUPS, Source.DRAFT_MODEL)], ids=["n", "m", "c"])
+@pytest.mark.parametrize(
+    "sources", [LOOKUPS, (Source.DRAFT_MODEL,), (*LOOKUPS, Source.DRAFT_MODEL)], ids=["n", "m", "c"]
+)
 @pytest.mark.parametrize("length", [6, None])
 def test_a_sliding_window_is_crossed_whole(
     ring: Path, tiny: Path, sources: tuple[Source, ...], length: int | None
 ) -> None:
     """The prompt ends before the window is full, and the reply goes far beyond."""
     engine = opened(ring, ring)
-    request = ask("in", sources=sources, draft_length=length, max_tokens=60, stop=("never",))
+    request = ask("in", sources=sources, draft_length=length, max_tokens=90, stop=("never",))
     events = list(engine.generate(request, lambda: False))
     written = ids([event for event in events if isinstance(event, Step)])
     prompt = engine.prompt(replace(request))
     assert len(engine.prompt(request)) < RING
-    assert written == reference(ring, prompt, 60)[: len(written)]
+    assert written == reference(ring, prompt, 90)[: len(written)]
     assert len(prompt) + len(written) > 2 * RING
     states = [event for event in events if isinstance(event, SpeculationState)]
-    assert not states[-1].enabled
+    assert not states[-1].active
     assert f"the last {RING} tokens" in states[-1].reason
     drafted = [step for step in events if isinstance(step, Step) and step.tested_count]
-    assert drafted or length is None
+    # Random weights hardly repeat themselves, so there is little to look up.
+    assert drafted or length is None or sources == LOOKUPS
     assert all(step.cache_length < RING for step in drafted)
     # The next turn goes on from the ring as it is.
     said = text_of([event for event in events if isinstance(event, Step)])

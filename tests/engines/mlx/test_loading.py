@@ -39,7 +39,7 @@ def test_progress_and_what_was_loaded(tiny: Path, monkeypatch: pytest.MonkeyPatc
     assert fractions == sorted(fractions)
     assert (fractions[0], fractions[-1]) == (0.0, 1.0)
     about = loading.summary(tiny, engine.target)
-    assert (about.name, about.description) == ("tiny", "llama 2.5e-05B F32")
+    assert (about.name, about.description) == ("tiny", "llama 0M F32")
     assert (about.context_length, about.trained_context_length) == (2048, 2048)
     assert about.size_bytes == 4 * about.parameters == (tiny / "model.safetensors").stat().st_size - header(tiny)
     engine.close()

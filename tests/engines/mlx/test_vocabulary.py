@@ -69,7 +69,12 @@ def test_pieces_of_a_sentencepiece_tokenizer(tmp_path: Path) -> None:
     tokenizer.add_tokens([AddedToken("<think>", normalized=False)])
     tokens = loaded(written(tokenizer, tmp_path / "llama", bos_token="<s>", eos_token="</s>"), len(names) + 1)
     ids = tokens.tokenize(" a京<think></s>")
-    assert [tokens.piece(token) for token in ids] == [b" a", *(bytes([byte]) for byte in "京".encode()), b"<think>", b""]
+    assert [tokens.piece(token) for token in ids] == [
+        b" a",
+        *(bytes([byte]) for byte in "京".encode()),
+        b"<think>",
+        b"",
+    ]
     assert tokens.ends_generation(ids[-1])
 
 

@@ -202,10 +202,11 @@ def summary(path: Path, model: MlxModel) -> ModelSummary:
     bits = quantisation.get("bits") if isinstance(quantisation, dict) else None
     parameters = int(get_total_parameters(model.network))
     label = f"{bits}-bit" if bits else _weights_type(model)
+    size = f"{parameters / 1e9:.1f}B" if parameters >= 1e9 else f"{parameters / 1e6:.0f}M"
     return ModelSummary(
         path=path,
         name=path.name,
-        description=f"{config['model_type']} {parameters / 1e9:.2g}B {label}",
+        description=f"{config['model_type']} {size} {label}",
         parameters=parameters,
         size_bytes=sum(array.nbytes for _, array in tree_flatten(model.network.parameters())),
         vocabulary_size=model.vocabulary.size,
