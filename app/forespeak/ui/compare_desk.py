@@ -14,7 +14,7 @@ from forespeak.compare.lanes import Plan
 from forespeak.compare.machine import machine_notes
 from forespeak.compare.plan import Prompt
 from forespeak.compare.runner import Happening, Results
-from forespeak.compare.store import ComparisonStore, RemovedComparison
+from forespeak.compare.store import ComparisonStore, RemovedComparison, StoredComparison
 from forespeak.compare.waiting import WaitingEngine
 from forespeak.engines.engine import EngineClient, EngineEvent
 from forespeak.errors import UserFacingError
@@ -45,11 +45,15 @@ class RemovedSeveral:
 
 
 class ComparisonDesk:
-    """`connect` makes the engine that measures; it ends with each comparison, so that its memory comes back."""
+    """`connect` makes the engine that measures; it ends with each comparison, so that its memory comes back.
 
-    def __init__(self, folder: Path, connect: Connect) -> None:
+    `hash_of` gives the SHA-256 of a model's file for reports.
+    """
+
+    def __init__(self, folder: Path, connect: Connect, hash_of: Callable[[Path], str | None] | None = None) -> None:
         self._folder = folder
         self._connect = connect
+        self._hash_of = hash_of
         self._store: ComparisonStore | None = None
 
     @property
@@ -91,11 +95,15 @@ class ComparisonDesk:
 
     def open(self, comparison: str) -> Opened:
         """Raises UserFacingError."""
+        stored = self._stored(comparison)
+        plan, results = self.store.load(comparison)
+        return Opened(plan, result_values(stored, result_of(plan, results)))
+
+    def _stored(self, comparison: str) -> StoredComparison:
         stored = self.store.get(comparison)
         if stored is None:
             raise UserFacingError("This comparison cannot be read.", "Its file is damaged, or gone.", "Make a new one.")
-        plan, results = self.store.load(comparison)
-        return Opened(plan, result_values(stored, result_of(plan, results)))
+        return stored
 
     def rename(self, comparison: str, name: str) -> None:
         self.store.rename(comparison, name)
@@ -104,7 +112,27 @@ class ComparisonDesk:
         return read_prompts(path)
 
     def export(self, comparison: str, kind: str, path: Path, private: bool) -> None:
-        raise NotImplementedError
+        """A report of that kind: html, md, json or csv. `private`: with the user's own words in it."""
+        # What reports are made of is wanted seldom.
+        from forespeak.compare.document import document_of
+        from forespeak.compare.lane_report import report_csv, report_json
+        from forespeak.compare.model_files import model_records
+        from forespeak.compare.report import write_file
+        from forespeak.compare.written import html_of, markdown_of
+
+        stored = self._stored(comparison)
+        plan, results = self.store.load(comparison)
+        result = result_of(plan, results)
+        if kind == "csv":
+            text = report_csv(result)
+        else:
+            models = model_records(plan, self._hash_of)
+            if kind == "json":
+                text = report_json(result, models, private=private, comparison_id=stored.id, name=stored.name)
+            else:
+                blocks = document_of(result, models, private=private, name=stored.name)
+                text = html_of(blocks) if kind == "html" else markdown_of(blocks)
+        write_file(path, text)
 
     def remove(self, comparisons: tuple[str, ...]) -> RemovedSeveral:
         return RemovedSeveral([self.store.remove(each) for each in comparisons])

@@ -41,10 +41,13 @@ class CompareEntry(QObject):
     def view(self) -> CompareView:
         """Made now if it was not needed before."""
         if self._view is None:
+            from forespeak.compare.store import FOLDER
+            from forespeak.models.file_hashes import FileHashes
             from forespeak.ui.compare_desk import ComparisonDesk
             from forespeak.ui.compare_view import CompareView
 
-            desk = ComparisonDesk(self._where.data / "comparisons", self._connect)
+            hashes = FileHashes(self._where.models)
+            desk = ComparisonDesk(self._where.data / FOLDER, self._connect, hashes.sha256)
             self._view = CompareView(self._session, desk, self._where.data, self._models)
         return self._view
 

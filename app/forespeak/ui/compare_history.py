@@ -160,10 +160,12 @@ class CompareHistory(QWidget):
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{row.name}, {_facts(row)}")
             item.setToolTip(_facts(row))
-            item.setSelected(row.id in kept)
+        if rows:
+            chosen = [number for number, row in enumerate(rows) if row.id in kept] or [0]
+            self.list.setCurrentRow(chosen[0])
+            for number in chosen:
+                self.list.item(number).setSelected(True)
         self.list.blockSignals(False)
-        if rows and self.list.currentRow() < 0:
-            self.list.setCurrentRow(0)
         found = bool(rows)
         self.list.setVisible(found)
         self._actions.setVisible(found)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
+from forespeak.compare.estimate import PlanCosts, plan_time
 from forespeak.compare.lanes import Plan
-from forespeak.compare.plan import WARM_UP_TOKENS, Prompt
+from forespeak.compare.plan import Prompt
 from forespeak.compare.store import planned_runs
 from forespeak.engines.engine import ChatMessage, Role
 from forespeak.errors import UserFacingError
@@ -20,11 +21,6 @@ from forespeak.ui.compare_prompt_files import OWN
 from forespeak.ui.compare_values import Forecast, PromptChoice, PromptKind, Setup
 from forespeak.ui.draft_sources import NAMES, in_order
 from forespeak.ui.preferences import Preferences
-
-_READS_FASTER = 6.0
-"""How many times faster a prompt is read than a reply is written, at least."""
-_CHARACTERS = 4.0
-"""Per token, about."""
 
 ReadPrompts = Callable[[Path], Sequence[Prompt]]
 
@@ -75,15 +71,9 @@ def forecast_of(plan: Plan, rate: float | None, basis: str) -> Forecast:
     """`rate`: plain tokens per second of the target on this machine, None if it is not known."""
     runs = planned_runs(plan)
     if not rate:
-        return Forecast(runs, None)
-    lanes = runs / (len(plan.prompts) * plan.repeats)
-    read = sum(sum(len(message.content) for message in prompt.conversation) for prompt in plan.prompts) / (
-        _CHARACTERS * _READS_FASTER
-    )
-    tokens = plan.repeats * (plan.tokens * len(plan.prompts) + read)
-    if plan.warm_up:
-        tokens += WARM_UP_TOKENS
-    return Forecast(runs, lanes * tokens / rate, basis)
+        return Forecast(runs)
+    time = plan_time(plan, PlanCosts(rate))
+    return Forecast(runs, time.least, time.most, basis)
 
 
 def history_until(system: str, messages: Iterable[tuple[Role, str]]) -> tuple[ChatMessage, ...]:

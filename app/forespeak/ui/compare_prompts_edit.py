@@ -29,6 +29,8 @@ from forespeak.ui.form import caption, whole_box
 
 _INDENT = 28
 _COLUMN_WIDTH = 250
+USUAL = ("coding", "rewrite", "writing")
+"""Ticked to begin with: drafts help much, most, and least."""
 _KINDS = (PromptKind.SUITES, PromptKind.CHAT, PromptKind.TYPED, PromptKind.FILE)
 
 
@@ -41,7 +43,7 @@ class _Suite(QWidget):
         super().__init__(parent)
         self.category = category
         self.box = QCheckBox(category)
-        self.count: QSpinBox = whole_box(1, most, self.changed.emit)
+        self.count: QSpinBox = whole_box(1, most, self._count_changed)
         self.count.setAccessibleName(self.tr("How many prompts of {0}").format(category))
         self.count.setSuffix(self.tr(" of {0}").format(most))
         self.count.setFixedWidth(96)
@@ -51,6 +53,10 @@ class _Suite(QWidget):
         row.addWidget(self.box, 1)
         row.addWidget(self.count)
         self._toggled(False)
+
+    @Slot()
+    def _count_changed(self, *_: object) -> None:
+        self.changed.emit()
 
     @Slot(bool)
     def _toggled(self, on: bool) -> None:
@@ -118,7 +124,8 @@ class PromptsEdit(QWidget):
             column.addWidget(self.choices[kind])
             column.addWidget(below)
         self._place(2)
-        for suite in self.suites[:3]:
+        usual = [suite for suite in self.suites if suite.category in USUAL] or self.suites[:3]
+        for suite in usual:
             suite.box.setChecked(True)
         self.choices[PromptKind.SUITES].setChecked(True)
         self.set_chat(())

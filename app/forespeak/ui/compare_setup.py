@@ -146,15 +146,15 @@ class CompareSetup(QWidget):
             self.basis.setText("")
             return
         runs = self.tr("1 run") if forecast.runs == 1 else self.tr("{0} runs").format(f"{forecast.runs:,}")
-        if forecast.seconds is None:
+        if forecast.least is None or forecast.most is None:
             self.estimate.setText(self.tr("{0}. How long that takes shows after the first ones.").format(runs))
         else:
-            seconds, minutes = forecast.seconds, self.minutes.value()
-            words = self.tr("{0}, about {1}").format(runs, time_words(seconds))
-            if minutes and seconds > 60 * minutes:
-                words = self.tr("{0}, about {1}: ended after {2} min with what is done").format(
-                    runs, time_words(seconds), minutes
-                )
+            low, high = time_words(forecast.least), time_words(forecast.most)
+            span = self.tr("about {0}").format(high) if low == high else self.tr("{0} to {1}").format(low, high)
+            words = self.tr("{0}, {1}").format(runs, span)
+            minutes = self.minutes.value()
+            if minutes and forecast.most > 60 * minutes:
+                words = self.tr("{0}: ended after {1} min with what is done").format(words, minutes)
             self.estimate.setText(words)
         self.basis.setText(forecast.basis)
         self.basis.setVisible(bool(forecast.basis))

@@ -47,10 +47,11 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a set-up will take. `seconds` None: nothing is known of this machine's speed yet."""
+    """What a set-up will take: `least` to `most` seconds. None: nothing is known of this machine's speed yet."""
 
     runs: int
-    seconds: float | None
+    least: float | None = None
+    most: float | None = None
     basis: str = ""
     """Where that comes from, in words."""
 

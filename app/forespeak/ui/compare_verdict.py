@@ -117,6 +117,25 @@ class SpeedUpRows(CardChart):
         half = max((high - low) / 2, math.log(1.25) / 2) + room
         return middle - half, middle + half
 
+    def dot_at(self, number: int) -> tuple[float, float]:
+        """Where the dot of a row is."""
+        return self._x(self._rows[number].ratio), self._room.top() + number * _ROW + _ROW / 2
+
+    @property
+    def _label_width(self) -> float:
+        return min(_LONGEST_LABEL, self.width() * _LABEL_SHARE)
+
+    @property
+    def _room(self) -> QRectF:
+        """For the dots and their intervals."""
+        left = self._label_width + 8
+        return QRectF(left, _TOP, max(self.width() - left - _FIGURES - 14, 40), len(self._rows) * _ROW)
+
+    def _x(self, ratio: float) -> float:
+        low, high = self.scale()
+        at = (math.log(ratio) - low) / (high - low)
+        return self._room.left() + self._room.width() * min(max(at, 0.0), 1.0)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = self.begin(event)
         if not self._rows:
@@ -124,26 +143,18 @@ class SpeedUpRows(CardChart):
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, self.tr("Nothing could be compared."))
             painter.end()
             return
-        label = min(_LONGEST_LABEL, self.width() * _LABEL_SHARE)
-        room = QRectF(label + 8, _TOP, max(self.width() - label - 8 - _FIGURES - 14, 40), len(self._rows) * _ROW)
-        low, high = self.scale()
-
-        def x(ratio: float) -> float:
-            at = (math.log(ratio) - low) / (high - low)
-            return room.left() + room.width() * min(max(at, 0.0), 1.0)
-
+        label, room = self._label_width, self._room
         pen = QPen(QColor(self.theme.muted), 1)
         pen.setDashPattern([3, 3])
         painter.setPen(pen)
-        line = round(x(_AROUND)) + 0.5
+        line = round(self._x(_AROUND)) + 0.5
         painter.drawLine(QPointF(line, room.top()), QPointF(line, room.bottom()))
         for number, row in enumerate(self._rows):
             y = room.top() + number * _ROW
-            self._paint_row(painter, row, y, x, label)
+            self._paint_row(painter, row, y, label)
         painter.end()
 
-    def _paint_row(self, painter: QPainter, row: SpeedUp, y: float, x: object, label: float) -> None:
-        assert callable(x)
+    def _paint_row(self, painter: QPainter, row: SpeedUp, y: float, label: float) -> None:
         theme = self.theme
         painter.setFont(ui_font(TEXT_PIXELS))
         painter.setPen(QColor(theme.ink))
@@ -157,9 +168,9 @@ class SpeedUpRows(CardChart):
             soft.setAlphaF(0.4)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(soft)
-            left, right = x(row.low), x(row.high)
+            left, right = self._x(row.low), self._x(row.high)
             painter.drawRoundedRect(QRectF(left, centre - 2, max(right - left, 4), 4), 2, 2)
-        self._paint_dot(painter, QPointF(x(row.ratio), centre), row.tone, colour)
+        self._paint_dot(painter, QPointF(self._x(row.ratio), centre), row.tone, colour)
         figures = QRectF(self.width() - _FIGURES, y, _FIGURES, _ROW)
         bold = ui_font(TEXT_PIXELS, 600)
         painter.setFont(bold)

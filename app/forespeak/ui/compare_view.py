@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Slot
 
 from forespeak.compare.lanes import Plan
 from forespeak.compare.plan import Prompt
-from forespeak.compare.prompts import suite
+from forespeak.compare.prompts import suite_prompts
 from forespeak.engines.engine import Role
 from forespeak.errors import UserFacingError
 from forespeak.pairing.pairs import FOLDER, NamedPairs
@@ -59,7 +59,7 @@ class CompareView(QObject):
         super().__init__(session)
         self._session, self._desk, self._models = session, desk, models
         self._pairs_folder = data / FOLDER
-        self._suite = suite()
+        self._suite = suite_prompts()
         self._worker = Worker("comparisons", self)
         self.controller = CompareController(desk, self._put_chat_away, self)
         self._page: ComparePage | None = None
