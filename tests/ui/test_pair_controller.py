@@ -163,6 +163,7 @@ def test_picking_from_the_menus(qtbot: QtBot, make_app: AppMaker, tmp_path: Path
         "Small · Q4_1",
         "Other Model",
         "No draft model",
+        "Find a draft…",
         "Choose a GGUF file…",
     ]
     assert words == expected

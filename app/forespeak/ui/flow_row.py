@@ -79,9 +79,9 @@ class FlowLayout(QLayout):
 
 
 class FlowRow(QWidget):
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, gap: int = 8) -> None:
         super().__init__(parent)
-        self._flow = FlowLayout(self)
+        self._flow = FlowLayout(self, gap)
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)

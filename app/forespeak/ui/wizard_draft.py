@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from forespeak.pairing.advice import AdviceKind
 from forespeak.ui.form import caption
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import LOOKUP_KEY, WizardController
@@ -136,10 +137,13 @@ class DraftStep(QWidget):
         self.state_words.setText(self.tr("Looking for drafts") if controller.finding and found is None else "")
         self.state_words.setVisible(bool(self.state_words.text()))
         advice = None if found is None else found.candidates.advice
+        models = [line for line in usable if line.key != LOOKUP_KEY]
+        if advice is not None and advice.kind is AdviceKind.LITTLE_GAIN and not models:
+            # It is about the drafts here, and there are none.
+            advice = None
         self.advice.setText("" if advice is None else advice.words)
         self.advice.setVisible(advice is not None)
         self._usable.setVisible(found is not None)
-        models = [line for line in usable if line.key != LOOKUP_KEY]
         if not usable:
             words = self.tr("Nothing can draft for this target.")
         else:

@@ -185,7 +185,7 @@ class CandidateRow(QFrame):
             grid.addWidget(self.button, 0, 5, 2, 1, centre)
             grid.addWidget(self.bar, 2, 1, 1, 5)
             grid.addWidget(self.note, 3, 1, 1, 5)
-            for column, stretch in ((1, 10), (2, 8), (3, 5), (4, 4)):
+            for column, stretch in ((1, 12), (2, 7), (3, 4), (4, 3)):
                 grid.setColumnStretch(column, stretch)
             grid.setColumnMinimumWidth(3, 118)
             grid.setColumnMinimumWidth(4, 96)

@@ -90,6 +90,8 @@ class TargetStep(QWidget):
         self._controller = controller
         self._goods = goods
         self._shown: list[tuple[object, str]] = []
+        self._picked = False
+        """Somebody has moved the mark: it stays where it is."""
         intro = QLabel(self.tr("Which model is to be faster? The draft that suits it is found next."))
         intro.setObjectName("quietNote")
         intro.setWordWrap(True)
@@ -116,7 +118,7 @@ class TargetStep(QWidget):
         self.list.setItemDelegate(self._look)
         self.list.itemActivated.connect(self._activated)
         self.list.itemClicked.connect(self._show_note)
-        self.list.currentItemChanged.connect(self._show_note)
+        self.list.currentItemChanged.connect(self._moved)
         self.note = QLabel()
         self.note.setWordWrap(True)
         self.note.setTextFormat(Qt.TextFormat.PlainText)
@@ -214,12 +216,17 @@ class TargetStep(QWidget):
             entry.setData(_CaptionRole, caption)
             entry.setData(Qt.ItemDataRole.AccessibleDescriptionRole, caption)
             self.list.addItem(entry)
-            same = isinstance(thing, LibraryItem) and isinstance(kept, LibraryItem) and thing.path == kept.path
-            if same or thing == kept or (kept is None and isinstance(thing, LibraryItem) and thing.path == target):
+            path = thing.path if isinstance(thing, LibraryItem) else None
+            kept_path = kept.path if isinstance(kept, LibraryItem) else None
+            if self._picked:
+                marked = thing == kept or (path is not None and path == kept_path)
+            else:
+                marked = path is not None and path == target
+            if marked:
                 row = number
         self._shown = shown
-        self.list.blockSignals(False)
         self.list.setCurrentRow(row if shown else -1)
+        self.list.blockSignals(False)
 
     def _about(self, item: LibraryItem) -> str:
         parts = [item.quantisation, size_words(item.size_bytes), item.root.label]
@@ -243,6 +250,11 @@ class TargetStep(QWidget):
                 self.note.style().unpolish(self.note)
                 self.note.style().polish(self.note)
         self.selectionChanged.emit()
+
+    @Slot()
+    def _moved(self, *_: object) -> None:
+        self._picked = self._picked or self.list.hasFocus() or self.search.hasFocus()
+        self._show_note()
 
     @Slot(str)
     def _fetched(self, _: str) -> None:

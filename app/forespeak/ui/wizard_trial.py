@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from forespeak.pairing.quick_prompts import KINDS_OF_WORK, quick_prompts
 from forespeak.pairing.quick_test import PromptResult, Writing
 from forespeak.pairing.ranking import Measurement
+from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.form import caption
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import LOOKUP_KEY, WizardController
@@ -65,15 +66,11 @@ class TestStep(QWidget):
         self.start_button.clicked.connect(self._start)
         self.stop_button = QPushButton(self.tr("Stop"))
         self.stop_button.clicked.connect(controller.tester.stop)
-        row = QHBoxLayout()
-        row.setSpacing(8)
+        row = FlowRow()
         kind_label = QLabel(self.tr("Your kind of work"))
         kind_label.setBuddy(self.kind_box)
-        row.addWidget(kind_label)
-        row.addWidget(self.kind_box)
-        row.addWidget(self.start_button)
-        row.addWidget(self.stop_button)
-        row.addStretch(1)
+        for part in (kind_label, self.kind_box, self.start_button, self.stop_button):
+            row.add(part)
         self.intro = QLabel()
         self.intro.setObjectName("quietNote")
         self.intro.setWordWrap(True)
@@ -111,11 +108,9 @@ class TestStep(QWidget):
         self.plain = _Figure(self.tr("Without drafts"))
         self.fast = _Figure(self.tr("With drafts"))
         self.accepted = _Figure(self.tr("Drafted tokens accepted"))
-        figures = QHBoxLayout()
-        figures.setSpacing(36)
+        figures = FlowRow(gap=36)
         for figure in (self.plain, self.fast, self.accepted):
-            figures.addWidget(figure)
-        figures.addStretch(1)
+            figures.add(figure)
         self.table = QGridLayout()
         self.table.setHorizontalSpacing(18)
         self.table.setVerticalSpacing(6)
@@ -137,7 +132,7 @@ class TestStep(QWidget):
         column_layout.setSpacing(10)
         for widget in (self.headline, self.why, self.bar):
             column_layout.addWidget(widget)
-        column_layout.addLayout(figures)
+        column_layout.addWidget(figures)
         column_layout.addLayout(self.table)
         column_layout.addWidget(self.snippet)
 
@@ -145,7 +140,7 @@ class TestStep(QWidget):
         column_all = QVBoxLayout(content)
         column_all.setContentsMargins(0, 0, 0, 0)
         column_all.setSpacing(12)
-        column_all.addLayout(row)
+        column_all.addWidget(row)
         column_all.addWidget(self.intro)
         column_all.addWidget(self.question)
         column_all.addWidget(self.card)
@@ -342,10 +337,10 @@ def _figures(result: PromptResult | None, writing: Writing | None) -> tuple[str,
     if result is not None:
         accepted = result.acceptance
         share = "–" if accepted is None else f"{accepted:.0%}".replace("%", " %")
-        return _rate(result.plain_rate), _rate(result.speculative_rate), times(result.speed_up), share
+        return f"{result.plain_rate:.1f}", f"{result.speculative_rate:.1f}", times(result.speed_up), share
     if writing is None:
         return "–", "–", "–", "–"
-    rate = _rate(writing.tokens_per_second)
+    rate = "–" if writing.tokens_per_second is None else f"{writing.tokens_per_second:.1f}"
     share = "–" if writing.acceptance is None else f"{writing.acceptance:.0%}".replace("%", " %")
     return ("…", rate, "–", share) if writing.speculating else (rate, "…", "–", "–")
 

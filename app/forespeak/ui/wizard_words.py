@@ -157,8 +157,10 @@ def _full_problem(candidate: Candidate) -> str:
     """The reason, and what it rests on."""
     lines = [candidate.excluded or ""]
     verdict = candidate.verdict
-    if verdict is not None and not verdict.usable and isinstance(verdict.evidence.get("first"), dict):
-        lines.append(_tr("First difference: {words}.").format(words=_first_difference(verdict)))
+    first = None if verdict is None or verdict.usable else verdict.evidence.get("first")
+    if verdict is not None and isinstance(first, dict):
+        if f"Token {first.get('id')} " not in lines[0]:
+            lines.append(_tr("First difference: {words}.").format(words=_first_difference(verdict)))
         ours, theirs = _count(verdict, "target"), _count(verdict, "draft")
         if ours is not None and theirs is not None:
             counts = _tr("The target has {ours} tokens, the draft {theirs}.")

@@ -1,0 +1,188 @@
+"""The Pair page's ways to and from the chat and the models; and once the whole way, with the pair that comes along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from forespeak.engines.engine import EngineClient, EngineEvent
+from forespeak.models.folders import Folders, folders
+from forespeak.models.starter import starter_draft_path, starter_target_path
+from forespeak.pairing.named_pair import NamedPair, PairSettings
+from forespeak.pairing.pairs import FOLDER, NamedPairs
+from forespeak.speculation.trace import Source
+from forespeak.ui.app import make_session, make_window
+from forespeak.ui.models_entry import ModelsEntry
+from forespeak.ui.pair_entry import PAIR_PAGE, PairEntry
+from forespeak.ui.pair_page import PairPage
+from forespeak.ui.preferences import Preferences, PreferencesFile
+from forespeak.ui.wizard_state import WizardStep
+from ui.conftest import App, AppMaker
+from ui.scripted_engine import Script, ScriptedEngine, scripted_steps
+from ui.wizard_doubles import TEXT
+
+PATIENCE = 60_000
+
+
+def places(folder: Path) -> Folders:
+    where = Folders(folder / "data", folder / "models", folder / "config", folder / "cache", folder / "logs")
+    where.create()
+    return where
+
+
+class World(QObject):
+    """The window with the entries of both pages."""
+
+    def __init__(self, app: App, folder: Path) -> None:
+        super().__init__(app.session)
+        self.app, self.where = app, places(folder)
+        self.models = ModelsEntry(app.window, app.session, self.where, app.models)
+        self.entry = PairEntry(app.window, app.session, self.where, self.models, self._connect)
+
+    def _connect(self, listener: Callable[[EngineEvent], None]) -> EngineClient:
+        return ScriptedEngine(listener, [Script(scripted_steps(TEXT))])
+
+    @property
+    def named(self) -> NamedPairs:
+        return NamedPairs(self.where.data / FOLDER)
+
+
+def a_pair(world: World, *, as_default: bool = False) -> NamedPair:
+    target, draft = world.where.models / "other-target.gguf", world.where.models / "other-draft.gguf"
+    for path in (target, draft):
+        path.write_bytes(b"GGUF")
+    settings = PairSettings((Source.DRAFT_MODEL, Source.NGRAM_MOD), 6)
+    return world.named.keep("Fast one", target, draft, settings, as_default=as_default)
+
+
+@pytest.fixture
+def world(make_app: AppMaker, tmp_path: Path) -> World:
+    return World(make_app(), tmp_path / "home")
+
+
+def test_nothing_is_made_before_the_page_is_wanted(world: World) -> None:
+    assert world.entry.page is None
+    assert world.app.window.navigation.button(PAIR_PAGE).text() == "Pair"
+
+
+def test_a_pair_that_is_used_comes_to_the_chat_with_its_settings(qtbot: QtBot, world: World) -> None:
+    pair = a_pair(world)
+    assert pair.draft is not None
+    window, session = world.app.window, world.app.session
+    window.show_page(PAIR_PAGE)
+    page = world.entry.page
+    assert page is not None
+    qtbot.waitUntil(lambda: pair.id in page.pairs.lines, timeout=PATIENCE)
+    page.pairs.lines[pair.id].button.click()
+    assert window.page == "chat"
+    engine = world.app.engine
+    qtbot.waitUntil(lambda: engine.loads[-1].target == pair.target.path, timeout=PATIENCE)
+    assert [(load.target, load.draft) for load in engine.loads[1:]] == [(pair.target.path, pair.draft.path)]
+    preferences = session.preferences
+    assert preferences.sources == (Source.NGRAM_MOD, Source.DRAFT_MODEL)
+    assert preferences.draft_length == 6
+    assert preferences.speculate
+
+
+def test_a_target_comes_with_its_default_pair(qtbot: QtBot, world: World) -> None:
+    pair = a_pair(world, as_default=True)
+    assert pair.draft is not None
+    world.app.window.top.target.picked.emit(pair.target.path)
+    engine = world.app.engine
+    qtbot.waitUntil(lambda: engine.loads[-1].target == pair.target.path, timeout=PATIENCE)
+    assert [(load.target, load.draft) for load in engine.loads[1:]] == [(pair.target.path, pair.draft.path)]
+    assert world.app.session.preferences.draft_length == 6
+
+
+def test_the_chat_s_draft_menu_leads_here(qtbot: QtBot, world: World) -> None:
+    target = world.app.session.preferences.target
+    assert target is not None
+    target.write_bytes(b"no model at all")
+    menu = world.app.window.top.draft.fill_menu()
+    next(action for action in menu.actions() if action.text() == "Find a draft…").trigger()
+    assert world.app.window.page == PAIR_PAGE
+    page = world.entry.page
+    assert page is not None
+    assert page.controller.state.target == target
+    qtbot.waitUntil(lambda: page.controller.found is not None, timeout=PATIENCE)
+    # What it holds is no model, so nothing can draft for it, and the reason is said.
+    assert all(line.problem for line in page.controller.lines)
+    assert "Nothing can draft" in page.draft.nothing.text()
+
+
+def test_a_model_of_the_library_leads_here(qtbot: QtBot, world: World) -> None:
+    path = world.where.models / "mine.gguf"
+    path.write_bytes(b"GGUF")
+    world.models.draftWanted.emit(path)
+    assert world.app.window.page == PAIR_PAGE
+    page = world.entry.page
+    assert page is not None
+    assert page.controller.state.target == path
+
+
+def test_discover_is_one_button_away(qtbot: QtBot, world: World) -> None:
+    world.app.window.show_page(PAIR_PAGE)
+    page = world.entry.page
+    assert page is not None
+    page.target.discover.click()
+    assert world.app.window.page == "models"
+    models = world.models.view().page
+    assert models is not None
+    assert models.tabs.tabText(models.tabs.currentIndex()) == "Discover"
+
+
+def test_the_whole_way_with_the_real_engine_and_the_starter_pair(qtbot: QtBot, tmp_path: Path) -> None:
+    """Small and quick: what is tested is that all parts meet, not what they measure."""
+    pytest.importorskip("llama_cpp")
+    source = starter_draft_path()
+    if source is None:
+        pytest.skip("the starter pair is not installed")
+    where = folders()
+    where.create()
+    draft = where.models / "starter-copy-Q4_1.gguf"
+    draft.symlink_to(source)
+    assert not starter_target_path(where.models).exists()
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    preferences = Preferences()
+    window, appearance = make_window(application, preferences)
+    qtbot.addWidget(window)
+    window.show()
+    session = make_session(window, appearance, PreferencesFile(tmp_path / "preferences.json"), where)
+    try:
+        session.start()
+        window.show_page(PAIR_PAGE)
+        page = window.pages.made(PAIR_PAGE)
+        assert isinstance(page, PairPage)
+        controller = page.controller
+        qtbot.waitUntil(lambda: controller.library_read and bool(controller.targets), timeout=PATIENCE)
+        page.find_draft(draft)
+        qtbot.waitUntil(lambda: controller.found is not None and not controller.finding, timeout=PATIENCE)
+        # Of itself it cannot be the draft; the text can be looked up.
+        controller.choose("lookup")
+        page.next.click()
+        assert controller.state.step is WizardStep.TEST
+        page.test.start_button.click()
+        qtbot.waitUntil(lambda: controller.state.measurement is not None, timeout=3 * PATIENCE)
+        measured = controller.state.measurement
+        assert measured is not None
+        assert measured.plain > 0.0
+        assert measured.engine.startswith("llama")
+        page.next.click()
+        page.keep.name.setText("The starter with n-grams")
+        page.second.click()
+        qtbot.waitUntil(lambda: window.page == "chat", timeout=PATIENCE)
+        qtbot.waitUntil(lambda: session.pair.status.loaded is not None, timeout=PATIENCE)
+        (pair,) = NamedPairs(where.data / FOLDER).all()
+        assert pair.name == "The starter with n-grams"
+        assert pair.draft is None
+        assert session.preferences.target == draft
+        assert session.preferences.draft is None
+    finally:
+        window.close()
+        draft.unlink()
