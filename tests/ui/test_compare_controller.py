@@ -67,7 +67,7 @@ def test_lanes_write_in_turn_until_it_is_kept(controller: CompareController, des
     # A B, B A: neither lane is always first.
     assert runs[:4] == [0, 1, 1, 0]
     assert [what for what, _ in seen.told] == ["began", "ended"] * 6 + ["finished"]
-    assert controller.status.state is CompareState.IDLE
+    assert not controller.busy
     assert desk.kept["c1"][0] == "My work"
 
 

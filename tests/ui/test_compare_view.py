@@ -344,10 +344,13 @@ def test_reports_are_saved_where_one_says(
 ) -> None:
     found = opened()
     open_kept(found, private=False, qtbot=qtbot)
-    asked = []
-    monkeypatch.setattr(
-        QFileDialog, "getSaveFileName", lambda *words: (asked.append(words[2]), (str(tmp_path / "out"), ""))[1]
-    )
+    asked: list[str] = []
+
+    def ask(_: object, title: str, suggested: str, kinds: str) -> tuple[str, str]:
+        asked.append(suggested)
+        return str(tmp_path / "out"), kinds
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
     choose_export(found, kind)
     qtbot.waitUntil(lambda: bool(found.desk.exported))
     assert asked == [f"My work.{kind}"]

@@ -1,14 +1,24 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import Role
-from forespeak.speculation.trace import GenerationStats
-from forespeak.ui.message_parts import MessageItem, PromptProgressBar, ReplyFooter, estimated_height, figures_of
+from forespeak.speculation.trace import GenerationStats, SpeculationState, StepCosts
+from forespeak.ui.message_parts import (
+    MessageItem,
+    PromptProgressBar,
+    ReplyFooter,
+    baseline_words,
+    estimated_height,
+    figures_of,
+    gain_of,
+    plain_rate_of,
+)
 from forespeak.ui.theme import DARK, LIGHT
 
 STATS = GenerationStats(
@@ -41,6 +51,47 @@ def test_a_gain_is_claimed_only_against_a_measured_speed() -> None:
     slower = words(reply(stats=STATS, plain_tokens_per_second=80.0))
     assert "0.86× of plain speed" in slower
     assert "faster" not in slower
+
+
+COSTS = StepCosts(plain_seconds=0.02, check_seconds=0.022, drafted_token_seconds=0.002)
+
+
+def test_without_a_plain_reply_the_gain_is_reckoned_from_timed_steps() -> None:
+    item = reply(stats=replace(STATS, speculation=SpeculationState(True, "Drafting.", 4, COSTS)))
+    assert "≈ 1.37× faster" in words(item)
+    assert "Estimated" in baseline_words(item)
+    assert "20.0 ms" in baseline_words(item)
+    assert plain_rate_of(item) == pytest.approx(50.0)
+
+
+def test_where_nothing_plain_was_timed_nothing_is_claimed() -> None:
+    item = reply(stats=STATS)
+    assert "×" not in words(item)
+    assert gain_of(item) is None
+    assert "No gain is shown" in baseline_words(item)
+    assert plain_rate_of(item) is None
+
+
+def test_a_reply_without_drafts_is_not_called_faster_by_reckoning() -> None:
+    undrafted = replace(
+        STATS,
+        accepted_draft_tokens_count=0,
+        rejected_draft_tokens_count=0,
+        acceptance_rate=None,
+        speculation=SpeculationState(False, "Paused.", 0, COSTS),
+    )
+    assert "×" not in words(reply(stats=undrafted))
+    assert baseline_words(reply(stats=undrafted)) == ""
+
+
+def test_the_tooltip_names_what_a_gain_is_measured_against(qtbot: QtBot) -> None:
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    footer = ReplyFooter(reply(stats=STATS, plain_tokens_per_second=50.0), LIGHT, parent)
+    figures = next(label for label in footer.findChildren(QLabel) if "tokens/s" in label.text())
+    assert "Compared with 50.0 tokens/s" in figures.toolTip()
+    assert "on this machine" in figures.toolTip()
+    assert figures.accessibleDescription() == figures.toolTip()
 
 
 def test_no_figures_without_tokens() -> None:

@@ -97,7 +97,10 @@ def test_at_its_end_it_begins_again(qtbot: QtBot, clock: Clock) -> None:
     assert player.playing
     assert player.position == 0.0
     player.toggle()
-    assert not player.playing
+    assert player.position == 0.0
+    clock.now += 1.0
+    player.tick()
+    assert player.position == 0.0
 
 
 def test_scrubbing_while_it_plays_goes_on_from_there(qtbot: QtBot, clock: Clock) -> None:

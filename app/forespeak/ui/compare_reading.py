@@ -179,12 +179,21 @@ def _ends(estimate: Estimate) -> tuple[float | None, float | None]:
 
 def _notes(result: ComparisonResult, others: Iterable[LaneResult], main: LaneResult | None) -> Iterable[str]:
     for lane in others:
-        if lane.problem:
-            yield _tr("{0} was not measured: {1}").format(lane.lane.name, lane.problem)
+        if not lane.overall.figures.runs:
+            yield _tr("{0} was not measured: {1}").format(lane.lane.name, _why_not(result, lane))
         elif lane is not main:
             advice = f" {lane.overall.verdict.advice}" if lane.overall.verdict.advice else ""
             yield f"{lane.lane.name}: {lane.overall.verdict.words}{advice}"
     yield from result.notes
+
+
+def _why_not(result: ComparisonResult, lane: LaneResult) -> str:
+    """A lane's own failure, or that of the draft it needs."""
+    failures = lane.overall.figures.failures
+    loads = [result.results.loaded.get(pair) for pair, _, _ in result.plan.places[lane.lane]]
+    drafts = [loaded.draft_problem for loaded in loads if loaded is not None and lane.lane.needs_model]
+    found = [lane.problem, *failures[:1], *drafts]
+    return next((words for words in found if words), lane.overall.verdict.words)
 
 
 # The table

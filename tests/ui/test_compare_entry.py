@@ -1,0 +1,77 @@
+"""The page in the list of pages: nothing of it is made before it is wanted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from forespeak.engines.engine import EngineEvent
+from forespeak.models.folders import Folders
+from forespeak.ui.compare_entry import COMPARE_PAGE, CompareEntry
+from forespeak.ui.theme import LIGHT
+from ui.conftest import App, AppMaker
+from ui.scripted_engine import Script, ScriptedEngine, scripted_steps
+
+TEXT = "One river, two rivers, three rivers, four rivers."
+
+
+@pytest.fixture
+def app(make_app: AppMaker) -> App:
+    return make_app()
+
+
+def connect(listener: Callable[[EngineEvent], None]) -> ScriptedEngine:
+    return ScriptedEngine(listener, [Script(scripted_steps(TEXT, None), 2000.0)])
+
+
+def folders_of(app: App) -> Folders:
+    return Folders(app.folder, app.folder, app.folder, app.folder, app.folder)
+
+
+def test_made_when_it_is_first_shown(app: App) -> None:
+    entry = CompareEntry(app.window, app.session, folders_of(app), app.models, connect)
+    app.window.set_theme(LIGHT)
+    assert app.window.navigation.button(COMPARE_PAGE).text() == "Compare"
+    assert entry._view is None
+    app.window.show_page(COMPARE_PAGE)
+    assert entry.view().page is not None
+    assert entry.view() is entry.view()
+
+
+def test_a_reply_leads_to_the_page_and_from_there_to_a_result(app: App, qtbot: QtBot) -> None:
+    entry = CompareEntry(app.window, app.session, folders_of(app), app.models, connect)
+    app.window.set_theme(LIGHT)
+    app.window.composer.set_text("Name rivers")
+    QTest.keyClick(app.window.composer.edit, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: app.session.chats.last_reply() is not None and not app.session.chats.busy)
+    app.window.conversation.compareRequested.emit(app.session.chats.last_reply())
+    assert app.window.page == COMPARE_PAGE
+    page = entry.view().page
+    assert page is not None
+    qtbot.waitUntil(lambda: len(page.setup.lanes.rows) == 1)
+    page.setup.repeats.setValue(1)
+    QTest.keyClick(page.setup.start_button, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: page.result.values is not None, timeout=10_000)
+    assert page.result.values is not None
+    assert page.result.values.recorded[0].label == "your own: from the chat"
+    assert page.result.replay.lanes[0].words == TEXT
+    assert list(app.folder.glob("comparisons/*.jsonl"))
+
+
+def test_the_window_opens_without_the_page_and_its_charts() -> None:
+    code = "import sys, forespeak.ui.compare_entry, forespeak.ui.main_window\nprint('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, encoding="utf-8")
+    loaded = set(done.stdout.split())
+    assert not loaded & {"pyqtgraph", "numpy", "psutil", "forespeak.ui.compare_page", "forespeak.compare.runner"}
+
+
+def test_the_page_opens_without_the_charts() -> None:
+    code = "import sys, forespeak.ui.compare_view, forespeak.ui.compare_desk\nprint('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, encoding="utf-8")
+    assert "pyqtgraph" not in done.stdout.split()
