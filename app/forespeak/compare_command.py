@@ -279,34 +279,27 @@ class _Watcher:
 
 def _tell(result: ComparisonResult, journal: Journal, options: argparse.Namespace) -> int:
     from forespeak.compare.document import Heading, document_of
-    from forespeak.compare.lane_report import report_csv, report_json, without_folders
     from forespeak.compare.report import write_file
-    from forespeak.compare.written import html_of, markdown_of, text_of
+    from forespeak.compare.report_files import report_of
+    from forespeak.compare.written import text_of
 
     if journal.problem is not None:
         terminal.say_error(journal.problem)
     stored = _store().get(journal.id)
     name = stored.name if stored is not None else options.name
-    wants_files = bool(options.report) or options.json
-    models = _models(result.plan) if wants_files else []
-    blocks = document_of(result, models, private=options.private, name=name)
-    if options.json or any(path.suffix.lower() == ".json" for path in options.report or ()):
-        text = report_json(result, models, private=options.private, comparison_id=journal.id, name=name)
+    files: Sequence[Path] = options.report or ()
+    models = _models(result.plan) if files or options.json else []
+    write = partial(
+        report_of, result=result, models=models, private=options.private, comparison_id=journal.id, name=name
+    )
     if options.json:
-        sys.stdout.write(text)
+        sys.stdout.write(write("json"))
     else:
+        blocks = document_of(result, models, private=options.private, name=name)
         last = next(place for place, block in enumerate(blocks) if block == Heading(2, "To repeat it"))
         sys.stdout.write(text_of(blocks[:last]))
-    for path in options.report or ():
-        match path.suffix.lower():
-            case ".json":
-                write_file(path, text)
-            case ".csv":
-                write_file(path, report_csv(result))
-            case ".html":
-                write_file(path, without_folders(html_of(blocks), result.plan))
-            case _:
-                write_file(path, without_folders(markdown_of(blocks), result.plan))
+    for path in files:
+        write_file(path, write(path.suffix.lower().removeprefix(".")))
     results = result.results
     if not results.complete:
         terminal.say(f"Go on with: forespeak compare --resume {journal.id[:_SHOWN_ID]}")

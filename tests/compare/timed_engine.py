@@ -102,7 +102,12 @@ class TimedEngine:
         origins = (Origin.ACCEPTED, Origin.CORRECTED) if drafts else (Origin.TARGET,)
         differs = request.sources and self.parts_at is not None
         emitted = tuple(
-            Token(place + 1000 * bool(differs and self.parts_at is not None and place >= self.parts_at), "x ", origin)
+            Token(
+                place + 1000 * bool(differs and self.parts_at is not None and place >= self.parts_at),
+                "x ",
+                origin,
+                request.sources[0] if origin is Origin.ACCEPTED else None,
+            )
             for place, origin in enumerate(origins, at)
         )
         spent = len(emitted) * seconds

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from forespeak.compare.charts import acceptance_chart, drafting_chart, rates_chart
+from forespeak.compare.lane_report import without_folders
 from forespeak.compare.lane_results import ComparisonResult, LaneCell, LaneResult
 from forespeak.compare.lanes import Lane, Plan
 from forespeak.compare.statistics import COVERAGE
@@ -72,10 +73,10 @@ def _blocks(result: ComparisonResult, models: Sequence[Mapping[str, Any]], priva
     yield Heading(1, name)
     yield Text(result.headline)
     if result.notes:
-        yield Bullets(result.notes)
+        yield Bullets(tuple(without_folders(note, result.plan) for note in result.notes))
     yield Heading(2, "Lanes")
     yield _lanes(result)
-    yield Bullets(tuple(f"{lane.lane.name}: {_verdict_words(lane)}" for lane in result.lanes))
+    yield Bullets(tuple(f"{lane.lane.name}: {_verdict_words(result.plan, lane)}" for lane in result.lanes))
     if len(result.categories) > 1:
         yield Heading(2, "By kind of work")
         yield _ratios(result)
@@ -92,8 +93,8 @@ def _blocks(result: ComparisonResult, models: Sequence[Mapping[str, Any]], priva
     yield from _settings(result, models, private)
 
 
-def _verdict_words(result: LaneResult) -> str:
-    return result.problem or result.overall.verdict.full_words
+def _verdict_words(plan: Plan, result: LaneResult) -> str:
+    return without_folders(result.problem or result.overall.verdict.full_words, plan)
 
 
 def lane_words(plan: Plan, lane: Lane) -> str:

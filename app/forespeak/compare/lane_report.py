@@ -15,7 +15,7 @@ The words of private prompts and of their replies are null unless they are asked
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def lane_of(plan: Plan, run: Run) -> str:
 
 def report_json(
     result: ComparisonResult,
-    models: Sequence[Json],
+    models: Sequence[Mapping[str, Any]],
     *,
     private: bool = False,
     comparison_id: str | None = None,

@@ -107,7 +107,7 @@ class Plan:
             while name in taken:
                 name += " "
             taken.add(name)
-            added.append(Lane(name, temperature=temperature))
+            added.append(Lane(name, temperature=None if temperature == self.sampling.temperature else temperature))
         return (*added, *self.lanes)
 
     @property

@@ -302,8 +302,8 @@ class Runner:
 
     def _wait_if_paused(self) -> None:
         if self._control.is_paused:
-            self._listen(Paused())
             began = self._clock()
+            self._listen(Paused())
             self._control.wait()
             self._paused_seconds += self._clock() - began
             self._listen(WentOn())

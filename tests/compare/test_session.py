@@ -1,0 +1,216 @@
+"""A comparison from its plan to what is kept of it: stopped, paused, out of time, killed, and gone on with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from compare.lane_plans import FOUR, LOOKUP, OFF, OTHER, SMALL, measured, plan
+from compare.timed_engine import TimedEngine, prompts
+from forespeak.compare.control import Control
+from forespeak.compare.journal import lines_of
+from forespeak.compare.lane_results import result_of
+from forespeak.compare.runner import Happening, Paused, Ran, Results, Run, Running, Stepped, WentOn
+from forespeak.compare.session import measure
+from forespeak.compare.store import ComparisonStore, State
+from forespeak.engines.engine import GenerationRequest
+
+TESTS = Path(__file__).resolve().parent.parent
+
+
+def timed(run: Run) -> tuple[object, ...]:
+    return (run.task, run.seed, run.began, run.seconds, run.token_ids)
+
+
+def go_on(folder: Path, comparison_id: str, engine: TimedEngine) -> Results:
+    store = ComparisonStore(folder)
+    wanted, former = store.load(comparison_id)
+    journal = store.journal(comparison_id)
+    return measure(
+        wanted, engine, journal, lambda _: None, Control(), former=former, clock=engine.clock, others=lambda: 0.0
+    ).results
+
+
+def test_what_is_kept_is_what_was_measured(tmp_path: Path) -> None:
+    wanted = plan(OFF, SMALL, FOUR, OTHER, LOOKUP, warm_up=True)
+    result, known = measured(wanted, tmp_path, TimedEngine(parts_at=5))
+    again, results = ComparisonStore(tmp_path).load(known)
+    assert again == wanted
+    assert results.complete
+    assert results.machine == result.results.machine
+    assert results.loaded == result.results.loaded
+    assert [run.task for run in results.runs] == [run.task for run in result.results.runs]
+    for kept, run in zip(results.runs, result.results.runs, strict=True):
+        assert (kept.text, kept.token_ids, kept.seed) == (run.text, run.token_ids, run.seed)
+        assert (kept.identical, kept.differs_at) == (run.identical, run.differs_at)
+        assert kept.stats == run.stats
+        assert [recorded.step.emitted for recorded in kept.recording] == [each.step.emitted for each in run.recording]
+    kept_lanes = result_of(again, results).lanes
+    assert [lane.overall.verdict for lane in kept_lanes] == [lane.overall.verdict for lane in result.lanes]
+
+
+def test_the_runs_are_told_step_by_step(tmp_path: Path) -> None:
+    heard: list[Happening] = []
+    result, _ = measured(plan(), tmp_path, listen=heard.append)
+    first = result.results.runs[0]
+    begin = next(place for place, each in enumerate(heard) if isinstance(each, Running))
+    steps = [each.step for each in heard[begin + 1 :] if isinstance(each, Stepped)][: len(first.recording)]
+    assert steps == [recorded.step for recorded in first.recording]
+    ran = next(each for each in heard if isinstance(each, Ran))
+    assert ran.run.task == first.task
+
+
+def test_a_stop_in_the_middle_of_a_run_keeps_the_finished_ones(tmp_path: Path) -> None:
+    control, engine = Control(), TimedEngine()
+
+    def listen(happening: Happening) -> None:
+        if isinstance(happening, Stepped) and len(engine.requests) == 4 and happening.step.index == 2:
+            control.stop()
+
+    result, known = measured(plan(), tmp_path, engine, control=control, listen=listen)
+    assert not result.results.complete
+    assert len(result.results.runs) == 3
+    store = ComparisonStore(tmp_path)
+    stored = store.get(known)
+    assert stored is not None
+    assert (stored.state, stored.done, stored.planned) == (State.STOPPED, 3, 8)
+    former = store.load(known)[1].runs
+    # Of the two visits that were begun, the second one lacks a run.
+    resumed = go_on(tmp_path, known, TimedEngine())
+    assert resumed.complete
+    assert len(resumed.runs) == 8
+    assert [timed(run) for run in resumed.runs[:3]] == [timed(run) for run in former]
+    assert all(run.identical for run in resumed.runs if not run.task.way.is_plain)
+    again = ComparisonStore(tmp_path).get(known)
+    assert again is not None
+    assert again.state is State.COMPLETE
+    assert len(ComparisonStore(tmp_path).load(known)[1].runs) == 8
+
+
+def test_nothing_is_loaded_for_what_is_done(tmp_path: Path) -> None:
+    engine = TimedEngine()
+    _, known = measured(plan(SMALL, OTHER), tmp_path, engine, cancelled=lambda: len(engine.requests) == 12)
+    rest = TimedEngine()
+    assert go_on(tmp_path, known, rest).complete
+    assert [load.draft for load in rest.loads] == [OTHER.draft]
+    assert len(rest.requests) == 16 - 11
+
+
+def test_a_pause_holds_between_runs_and_costs_no_time_of_the_budget(tmp_path: Path) -> None:
+    control, engine, heard = Control(), TimedEngine(), list[Happening]()
+
+    def listen(happening: Happening) -> None:
+        heard.append(happening)
+        if isinstance(happening, Ran) and len(engine.requests) == 2:
+            control.pause()
+        elif isinstance(happening, Paused):
+            engine.now += 1e6
+            threading.Timer(0.05, control.go_on).start()
+
+    result, _ = measured(plan(budget_seconds=60.0), tmp_path, engine, control=control, listen=listen)
+    assert result.results.complete
+    kinds = [type(each) for each in heard if isinstance(each, Paused | WentOn)]
+    assert kinds == [Paused, WentOn]
+    place = next(index for index, each in enumerate(heard) if isinstance(each, Paused))
+    assert len([each for each in heard[:place] if isinstance(each, Ran)]) == 2
+
+
+def test_the_budget_is_kept_and_each_load_has_its_share(tmp_path: Path) -> None:
+    engine = TimedEngine()
+    wanted = plan(SMALL, OTHER, prompts=prompts("code", "prose", each=3), repeats=20, budget_seconds=30.0)
+    began = engine.now
+    result, known = measured(wanted, tmp_path, engine)
+    results = result.results
+    assert (results.complete, results.out_of_time) == (False, True)
+    assert 26.0 <= engine.now - began <= 30.0
+    counts = [sum(run.task.pair == pair for run in results.runs) for pair in (0, 1)]
+    assert counts[0] == pytest.approx(counts[1], abs=4)
+    assert "Its time was over" in result.notes[0]
+    stored = ComparisonStore(tmp_path).get(known)
+    assert stored is not None
+    assert stored.state is State.OUT_OF_TIME
+
+
+def test_even_the_shortest_budget_measures_something_of_each_load(tmp_path: Path) -> None:
+    result, _ = measured(plan(SMALL, OTHER, budget_seconds=0.5), tmp_path)
+    assert {run.task.pair for run in result.results.runs} <= {0, 1}
+    assert len(result.results.runs) >= 2
+
+
+def test_failures_are_kept(tmp_path: Path) -> None:
+    engine = TimedEngine(fails=lambda request: "Too long." if request.draft_length == 4 else None)
+    _, known = measured(plan(OFF, SMALL, FOUR), tmp_path, engine)
+    results = ComparisonStore(tmp_path).load(known)[1]
+    assert [run.failure for run in results.runs].count("Too long.") == 4
+    broken = TimedEngine(refuses=frozenset({"big"}))
+    result, known = measured(plan(), tmp_path, broken)
+    assert "It is broken." in ComparisonStore(tmp_path).load(known)[1].problems[0]
+    assert "It is broken." in (result.lanes[1].problem or "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is another thing there")
+def test_what_a_killed_process_had_done_is_there_and_is_completed(tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, str(TESTS / "comparing_child.py"), str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+    )
+    assert child.stdout is not None
+    with child.stdout:
+        told = [child.stdout.readline().split() for _ in range(6)]
+        # In the middle of the seventh run.
+        time.sleep(0.02)
+        child.kill()
+        child.wait()
+    known, done = told[0][0], [line[1] for line in told[1:]]
+    path = next(tmp_path.glob("*.jsonl"))
+    assert path.stem == known
+    # The worst moment to be killed in: a line half written.
+    path.write_bytes(path.read_bytes() + b'{"kind": "run", "lane": 1, "pa')
+    store = ComparisonStore(tmp_path)
+    stored = store.get(known)
+    assert stored is not None
+    assert stored.state is State.INTERRUPTED
+    former = store.load(known)[1].runs
+    assert len(former) >= len(done) == 5
+    assert [run.text for run in former[:5]] == ["x " * 9] * 5
+    resumed = go_on(tmp_path, known, TimedEngine())
+    assert resumed.complete
+    assert len(resumed.runs) == stored.planned
+    assert len({run.task for run in resumed.runs}) == stored.planned
+    # A run that stood alone in its visit is compared with plain once that is there.
+    assert {timed(run) for run in former} <= {timed(run) for run in resumed.runs}
+    assert len(store.load(known)[1].runs) == stored.planned
+    # What was cut off cost no other line.
+    assert [record["kind"] for record in lines_of(path)].count("run") == stored.planned
+
+
+def test_a_full_disk_costs_no_figures(tmp_path: Path) -> None:
+    engine = TimedEngine()
+    store = ComparisonStore(tmp_path)
+    from forespeak.compare.machine import machine_notes
+
+    journal = store.begin(plan(), machine_notes())
+
+    def block(_: GenerationRequest) -> str | None:
+        # Nobody can append to a folder.
+        if len(engine.requests) == 2:
+            journal.path.rename(tmp_path / "kept")
+            journal.path.mkdir()
+        if len(engine.requests) == 6:
+            journal.path.rmdir()
+            (tmp_path / "kept").rename(journal.path)
+        return None
+
+    engine.fails = block
+    result = measure(plan(), engine, journal, lambda _: None, Control(), clock=engine.clock, others=lambda: 0.0)
+    assert result.results.complete
+    assert journal.problem is None
+    assert len(store.load(journal.id)[1].runs) == 8
