@@ -26,7 +26,7 @@ class RollbackGuard:
 
     @property
     def blocked(self) -> str | None:
-        return self._reason if self._passed else self._source.blocked
+        return self._source.blocked if self._is_open() else self._reason
 
     def begin(self, tokens: Sequence[int], sampler: Sampler) -> None:
         # The prompt is evaluated: what it leaves is what the reply has.

@@ -18,7 +18,7 @@ from forespeak.engines.engine import ChatMessage, ConversionRequest, GenerationR
 from forespeak.engines.mlx.engine import MlxEngine
 from forespeak.models.starter import starter_draft_path
 from forespeak.speculation.settings import SamplingSettings
-from forespeak.speculation.trace import Source, Step, text_of
+from forespeak.speculation.trace import Source, Step
 from mlx_folders import convert
 from prompts import PROMPTS
 
