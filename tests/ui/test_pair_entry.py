@@ -136,12 +136,15 @@ def test_discover_is_one_button_away(qtbot: QtBot, world: World) -> None:
     assert models.tabs.tabText(models.tabs.currentIndex()) == "Discover"
 
 
-def test_the_whole_way_with_the_real_engine_and_the_starter_pair(qtbot: QtBot, tmp_path: Path) -> None:
+def test_the_whole_way_with_the_real_engine_and_the_starter_pair(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Small and quick: what is tested is that all parts meet, not what they measure."""
     pytest.importorskip("llama_cpp")
     source = starter_draft_path()
     if source is None:
         pytest.skip("the starter pair is not installed")
+    monkeypatch.setenv("FORESPEAK_HOME", str(tmp_path / "home"))
     where = folders()
     where.create()
     draft = where.models / "starter-copy-Q4_1.gguf"
@@ -149,6 +152,7 @@ def test_the_whole_way_with_the_real_engine_and_the_starter_pair(qtbot: QtBot, t
     assert not starter_target_path(where.models).exists()
     application = QApplication.instance()
     assert isinstance(application, QApplication)
+    palette = application.palette()
     preferences = Preferences()
     window, appearance = make_window(application, preferences)
     qtbot.addWidget(window)
@@ -186,3 +190,6 @@ def test_the_whole_way_with_the_real_engine_and_the_starter_pair(qtbot: QtBot, t
     finally:
         window.close()
         draft.unlink()
+        # Tests of single widgets look at them as they come.
+        application.setStyleSheet("")
+        application.setPalette(palette)

@@ -12,6 +12,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from forespeak.engines.engine import Failed
+from forespeak.engines.parity_result import ParityCase, ParityResult
 from forespeak.errors import UserFacingError
 from forespeak.models.download_record import DownloadState
 from forespeak.models.roots import own_root
@@ -22,6 +24,8 @@ from forespeak.ui.wizard_state import WizardStep
 from forespeak.ui.wizard_tester import Room, RoomFound, TestPhase
 from ui.fake_library import item
 from ui.hub_doubles import no_network
+from ui.models_doubles import pair as good_pair
+from ui.scripted_engine import ScriptedEngine
 from ui.wizard_doubles import FakeFinder, Wizard, hub_group, some_models, wizard
 
 PATIENCE = 20_000
@@ -319,8 +323,8 @@ def test_a_search_on_the_hub_can_be_stopped(qtbot: QtBot, tmp_path: Path) -> Non
 def test_the_target_is_removed_in_the_middle(qtbot: QtBot, tmp_path: Path) -> None:
     hold = threading.Event()
 
-    def prepare(engine: object) -> None:
-        engine.load_gate = hold  # type: ignore[attr-defined]
+    def prepare(engine: ScriptedEngine) -> None:
+        engine.load_gate = hold
 
     with wizard(tmp_path, prepare=prepare) as world:
         shown(qtbot, world)
@@ -381,8 +385,8 @@ def test_memory_that_holds_only_one_pair_is_asked_about(qtbot: QtBot, tmp_path: 
 def test_a_reply_in_the_chat_goes_first(qtbot: QtBot, tmp_path: Path) -> None:
     hold = threading.Event()
 
-    def prepare(engine: object) -> None:
-        engine.load_gate = hold  # type: ignore[attr-defined]
+    def prepare(engine: ScriptedEngine) -> None:
+        engine.load_gate = hold
 
     with wizard(tmp_path, prepare=prepare) as world:
         shown(qtbot, world)
@@ -405,8 +409,8 @@ def test_a_reply_in_the_chat_goes_first(qtbot: QtBot, tmp_path: Path) -> None:
 def test_a_test_can_be_stopped(qtbot: QtBot, tmp_path: Path) -> None:
     hold = threading.Event()
 
-    def prepare(engine: object) -> None:
-        engine.load_gate = hold  # type: ignore[attr-defined]
+    def prepare(engine: ScriptedEngine) -> None:
+        engine.load_gate = hold
 
     with wizard(tmp_path, prepare=prepare) as world:
         shown(qtbot, world)
@@ -422,10 +426,8 @@ def test_a_test_can_be_stopped(qtbot: QtBot, tmp_path: Path) -> None:
 
 
 def test_a_pair_that_cannot_be_loaded_says_why(qtbot: QtBot, tmp_path: Path) -> None:
-    from forespeak.engines.engine import Failed
-
-    def prepare(engine: object) -> None:
-        engine.load_answer = lambda _: Failed("It could not be loaded.", "A tensor is missing.", "Download it anew.")  # type: ignore[attr-defined]
+    def prepare(engine: ScriptedEngine) -> None:
+        engine.load_answer = lambda _: Failed("It could not be loaded.", "A tensor is missing.", "Download it anew.")
 
     with wizard(tmp_path, prepare=prepare) as world:
         shown(qtbot, world)
@@ -458,9 +460,7 @@ def test_other_settings_than_the_tested_ones_make_its_figures_old(qtbot: QtBot, 
 
 
 def test_a_well_known_target_is_downloaded_in_the_first_step(qtbot: QtBot, tmp_path: Path) -> None:
-    from ui.models_doubles import pair
-
-    good = pair().target
+    good = good_pair().target
 
     def ask(name: str, cancelled: object) -> None:
         raise no_network()
@@ -479,7 +479,7 @@ def test_a_well_known_target_is_downloaded_in_the_first_step(qtbot: QtBot, tmp_p
         assert fetch.step is FetchStep.STOPPED
 
 
-@pytest.mark.parametrize("width", [420, 1180])
+@pytest.mark.parametrize("width", [480, 1180])
 def test_it_fits_narrow_windows_in_the_dark(qtbot: QtBot, tmp_path: Path, width: int) -> None:
     with wizard(tmp_path) as world:
         shown(qtbot, world, width)
@@ -499,3 +499,46 @@ def test_a_problem_with_the_pairs_is_told_on_the_page(qtbot: QtBot, tmp_path: Pa
         shown(qtbot, world)
         world.controller.keeper.problemFound.emit(UserFacingError("The pair could not be saved.", "The disk is full."))
         assert "The disk is full." in world.page.banner.text()
+
+
+def test_the_words_are_checked_before_a_pair_is_kept(qtbot: QtBot, tmp_path: Path) -> None:
+    gate = threading.Event()
+    case = ParityCase("Recipe", 0.0, 48, 60, 41)
+    result = ParityResult((case, case), 2, (Source.DRAFT_MODEL,), 0.0, 3.0, "2026-11-30T10:00:00+00:00", "e", "1")
+
+    def prepare(engine: ScriptedEngine) -> None:
+        engine.check_answer, engine.check_gate = result, gate
+
+    with wizard(tmp_path, prepare=prepare) as world:
+        shown(qtbot, world)
+        with_target(qtbot, world)
+        world.controller.go(WizardStep.KEEP)
+        keep = world.page.keep
+        walk_to(keep.check_button)
+        press(Qt.Key.Key_Space)
+        qtbot.waitUntil(lambda: keep.check_words.text() == "Recipe, greedy", timeout=PATIENCE)
+        assert keep.check_button.text() == "Stop"
+        gate.set()
+        qtbot.waitUntil(lambda: "2 of 2 replies have the same words." in keep.check_words.text(), timeout=PATIENCE)
+        assert [load.draft for load in world.engines[0].loads] == [world.controller.targets[1].path]
+        world.page.next.click()
+        qtbot.waitUntil(lambda: len(world.page.pairs.lines) == 1, timeout=PATIENCE)
+        (pair,) = world.named.all()
+        assert pair.parity == result
+        assert world.page.pairs.lines[pair.id].parity.text() == "same words"
+
+
+def test_a_window_that_closes_in_the_middle_of_a_test_ends_all_of_it(qtbot: QtBot, tmp_path: Path) -> None:
+    hold = threading.Event()
+
+    def prepare(engine: ScriptedEngine) -> None:
+        engine.load_gate = hold
+
+    with wizard(tmp_path, prepare=prepare) as world:
+        shown(qtbot, world)
+        with_target(qtbot, world)
+        world.controller.go(WizardStep.TEST)
+        world.page.test.start_button.click()
+        qtbot.waitUntil(lambda: world.controller.tester.status.phase is TestPhase.LOADING, timeout=PATIENCE)
+    # Threads that are left fail this test.
+    assert not any(engine._thread.is_alive() for engine in world.engines)

@@ -107,8 +107,8 @@ class TestStep(QWidget):
         self.bar.setRange(0, 1000)
         self.plain = _Figure(self.tr("Without drafts"))
         self.fast = _Figure(self.tr("With drafts"))
-        self.accepted = _Figure(self.tr("Drafted tokens accepted"))
-        figures = FlowRow(gap=36)
+        self.accepted = _Figure(self.tr("Accepted"))
+        figures = FlowRow(gap=28)
         for figure in (self.plain, self.fast, self.accepted):
             figures.add(figure)
         self.table = QGridLayout()

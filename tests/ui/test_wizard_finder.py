@@ -1,0 +1,106 @@
+"""What the wizard's finder makes of real files: verdicts, memory, and what is on the Hub but here already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forespeak.errors import UserFacingError
+from forespeak.models.folders import Folders
+from forespeak.models.formats import ModelFormat
+from forespeak.models.good_pairs import GoodModel, GoodPair
+from forespeak.models.hub import Hub
+from forespeak.models.hub_files import HubFile, HubFileGroup
+from forespeak.models.library import Library
+from forespeak.models.machine_memory import Machine
+from forespeak.models.memory import Fit, MemoryPlan
+from forespeak.pairing.candidates import CandidateKind
+from forespeak.pairing.hub_offers import HubOffers
+from forespeak.pairing.offers import Place, from_hub
+from forespeak.ui.wizard_finder import DiskFinder, targets_that_fit
+from tiny_llama import vocabulary, write_llama
+
+MACHINE = Machine(8_000_000_000, 4_000_000_000)
+
+
+def no_hub() -> Hub:
+    raise AssertionError("nobody asked for the Hub")
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Folders:
+    found = Folders(*(tmp_path / name for name in ("data", "models", "config", "cache", "logs")))
+    found.create()
+    return found
+
+
+@pytest.fixture
+def finder(where: Folders) -> Callable[..., DiskFinder]:
+    def make(*pairs: GoodPair) -> DiskFinder:
+        return DiskFinder(where, no_hub, pairs, lambda: MACHINE, lambda: 1024)
+
+    return make
+
+
+def test_real_files_with_their_verdicts_and_memory(where: Folders, finder: Callable[..., DiskFinder]) -> None:
+    target = write_llama(vocabulary(), where.models / "target.gguf")
+    draft = write_llama(vocabulary(), where.models / "draft.gguf", noise=0.05)
+    tokens = list(vocabulary().tokens)
+    tokens[139] = "xyz"
+    other = write_llama(replace(vocabulary(), tokens=tokens), where.models / "other.gguf")
+    (where.models / "broken.gguf").write_bytes(b"GGUF")
+    items = Library(where.models, (), where.cache).scan()
+    found = finder().find(target, items, None)
+    by_path = {each.offer.path: each for each in found.candidates.listed if each.offer is not None}
+    assert set(by_path) == {draft, other, where.models / "broken.gguf"}
+    verdict = by_path[draft].verdict
+    assert verdict is not None
+    assert verdict.usable
+    assert "xyz" in (by_path[other].excluded or "")
+    assert by_path[where.models / "broken.gguf"].excluded
+    lookup = next(each for each in found.candidates.listed if each.kind is CandidateKind.LOOKUP)
+    assert isinstance(lookup.memory, MemoryPlan)
+    assert lookup.memory.context_length == 1024
+    assert found.plain_rate is not None
+    assert not found.is_timed
+    assert found.free_bytes == MACHINE.available_bytes
+
+
+def test_a_target_that_the_library_does_not_know(where: Folders, finder: Callable[..., DiskFinder]) -> None:
+    target = write_llama(vocabulary(), where.data / "elsewhere.gguf")
+    assert finder().find(target, (), None).target.path == target
+    target.unlink()
+    with pytest.raises(UserFacingError, match="not there any more"):
+        finder().find(target, (), None)
+
+
+def test_what_is_here_is_not_offered_from_the_hub(where: Folders, finder: Callable[..., DiskFinder]) -> None:
+    target = write_llama(vocabulary(), where.models / "target.gguf")
+    here = where.models / "maker" / "Small-GGUF" / "small-Q4_0.gguf"
+    here.parent.mkdir(parents=True)
+    write_llama(vocabulary(), here, noise=0.05)
+    items = Library(where.models, (), where.cache).scan()
+
+    def group(name: str) -> HubFileGroup:
+        files = (HubFile(f"{name}-Q4_0.gguf", 1000),)
+        return HubFileGroup("maker/Small-GGUF", "c" * 40, "Q4_0", ModelFormat.GGUF, files)
+
+    offers = HubOffers([from_hub(group("small")), from_hub(group("another"))])
+    found = finder().find(target, items, offers)
+    there = [each.offer.group for each in found.candidates.listed if each.offer and each.offer.place is Place.HUB]
+    assert there == [group("another")]
+
+
+def test_targets_of_good_pairs_that_fit() -> None:
+    def pair(name: str, memory: int, size: int, format_: ModelFormat = ModelFormat.GGUF) -> GoodPair:
+        target = GoodModel(name, f"maker/{name}", f"{name}.gguf", "Q4_K_M", 8.0, size)
+        draft = GoodModel("small", "maker/small", "small.gguf", "Q8_0", 0.5, 10)
+        return GoodPair(f"{name}-{memory}", name, memory, format_, "", target, draft)
+
+    pairs = [pair("a", 8, 100), pair("a", 16, 100), pair("b", 16, 500), pair("c", 48, 9000)]
+    pairs.append(pair("m", 8, 100, ModelFormat.MLX))
+    found = targets_that_fit(pairs, lambda size: Fit.FITS if size < 1000 else Fit.TOO_LARGE)
+    assert [each.name for each in found] == ["a", "b"]
