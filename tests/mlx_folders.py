@@ -57,7 +57,8 @@ def convert(gguf: Path, folder: Path, *, layers: int | None = None, noise: float
         moved = weights[head] + noise * mx.random.normal(weights[head].shape, key=mx.random.key(7))
         weights["lm_head.weight"] = moved
     vocabulary = [str(token) for token in metadata["tokenizer.ggml.tokens"]]
-    config = {
+    eos = int(metadata["tokenizer.ggml.eos_token_id"].item())
+    config: dict[str, Any] = {
         "model_type": "llama",
         "hidden_size": int(metadata["llama.embedding_length"].item()),
         "num_hidden_layers": kept,
@@ -69,7 +70,7 @@ def convert(gguf: Path, folder: Path, *, layers: int | None = None, noise: float
         "vocab_size": len(vocabulary),
         "max_position_embeddings": int(metadata["llama.context_length"].item()),
         "tie_word_embeddings": "lm_head.weight" not in weights,
-        "eos_token_id": int(metadata["tokenizer.ggml.eos_token_id"].item()),
+        "eos_token_id": eos,
     }
     folder.mkdir(parents=True, exist_ok=True)
     mx.save_safetensors(str(folder / "model.safetensors"), weights, metadata={"format": "mlx"})
@@ -80,7 +81,7 @@ def convert(gguf: Path, folder: Path, *, layers: int | None = None, noise: float
         [str(merge) for merge in metadata["tokenizer.ggml.merges"]],
         [token for token, kind in enumerate(metadata["tokenizer.ggml.token_type"].tolist()) if kind == CONTROL],
         bos=int(metadata["tokenizer.ggml.bos_token_id"].item()),
-        eos=config["eos_token_id"],
+        eos=eos,
         template=metadata.get("tokenizer.chat_template"),
         digits="smol" in str(metadata.get("tokenizer.ggml.pre", "")),
     )

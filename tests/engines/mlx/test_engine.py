@@ -45,6 +45,11 @@ def run(engine: MlxEngine, request: GenerationRequest) -> tuple[list[Step], Fini
     return [event for event in events if isinstance(event, Step)], finished
 
 
+def state_of(finished: Finished) -> SpeculationState:
+    assert finished.stats.speculation is not None
+    return finished.stats.speculation
+
+
 def ids(steps: list[Step]) -> list[int]:
     return [token.id for step in steps for token in step.emitted]
 
@@ -81,7 +86,7 @@ def test_same_seed_same_words_whatever_drafts(pair: MlxEngine, sampling: Samplin
             steps, finished = run(pair, replace(request, sources=sources, draft_length=length))
             assert ids(steps) == ids(plain), (sources, length)
             assert text_of(steps) == text_of(plain)
-            assert finished.stats.speculation.active or length is None
+            assert length is None or state_of(finished).active
 
 
 def test_a_draft_that_knows_nothing_changes_nothing(tiny: Path, junk: Path) -> None:
@@ -207,7 +212,7 @@ def test_a_drafting_window_ends_before_it_is_full(tiny: Path, ring: Path) -> Non
     steps, finished = run(engine, ask("in", max_tokens=60, sources=(Source.DRAFT_MODEL,)))
     assert ids(steps) == ids(plain)
     assert any(step.tested_count for step in steps)
-    assert f"{RING - 1} tokens is full" in finished.stats.speculation.reason
+    assert f"{RING - 1} tokens is full" in state_of(finished).reason
     engine.close()
 
 
@@ -219,7 +224,7 @@ def test_a_hybrid_writes_without_speculation_and_says_why(hybrid: Path) -> None:
     assert "nothing can be taken back" in (loaded.draft_problem or "")
     request = ask(sources=(Source.PROMPT_LOOKUP, Source.DRAFT_MODEL), max_tokens=30)
     steps, finished = run(engine, request)
-    assert "nothing can be taken back" in finished.stats.speculation.reason
+    assert "nothing can be taken back" in state_of(finished).reason
     assert not any(step.tested_count for step in steps)
     # A prompt that was edited is read anew: its beginning cannot be kept.
     assert ids(steps) == reference(hybrid, engine.target.vocabulary.tokenize(chatml("the thing in the tin")), 30)

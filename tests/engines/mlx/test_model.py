@@ -54,6 +54,11 @@ def test_rows_do_not_depend_on_the_batch(kind: str, request: pytest.FixtureReque
     model.truncate(0)
     # Only the last rows were asked for.
     assert np.abs(model.evaluate(TEXT[:9], 2) - singly[-2:]).max() < 1e-3
+    # Many tokens without scores are evaluated apart.
+    model.truncate(0)
+    singly = one_by_one(model, TEXT[:40])
+    model.truncate(0)
+    assert np.abs(model.evaluate(TEXT[:40], 2) - singly[-2:]).max() < 1e-3
 
 
 @pytest.mark.parametrize("bits", [None, 8], ids=["whole", "quantised"])

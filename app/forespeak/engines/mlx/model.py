@@ -15,6 +15,8 @@ from forespeak.speculation.language_model import EvaluationError, Logits
 
 _TIDY_TOKENS = 256
 """MLX keeps freed buffers for the next evaluation, of every size that there has been; it gives them back so often."""
+_FEW = 16
+"""Tokens without scores that are evaluated together with those that have some."""
 
 
 class MlxModel:
@@ -93,15 +95,19 @@ class MlxModel:
 
     def _run(self, tokens: Sequence[int], outputs: int) -> Logits:
         unscored = len(tokens) - outputs
-        if unscored:
-            self.network(mx.array(tokens[:unscored])[None], cache=self._cache)
+        # A few rows too many cost less than a second reading of all weights.
+        ahead = unscored if unscored > _FEW or not outputs else 0
+        if ahead:
+            self.network(mx.array(tokens[:ahead])[None], cache=self._cache)
             # MLX computes what is asked for: without its scores, the largest matrix of a small model is left out.
             mx.eval([part.state for part in self._cache])
         if not outputs:
             return np.empty((0, self._vocabulary.size), dtype=np.float32)
-        filler = max(0, min(self.least_batch - outputs, self._context_length - len(self._tokens) - len(tokens)))
-        scored = [*tokens[unscored:], *[0] * filler]
-        scores = self.network(mx.array(scored)[None], cache=self._cache)[0, :outputs].astype(mx.float32)
+        room = self._context_length - len(self._tokens) - len(tokens)
+        filler = max(0, min(self.least_batch - (len(tokens) - ahead), room))
+        scored = mx.array([*tokens[ahead:], *[0] * filler])[None]
+        first = unscored - ahead
+        scores = self.network(scored, cache=self._cache)[0, first : first + outputs].astype(mx.float32)
         # Arrays that another thread would have to compute raise there: nothing lazy leaves this call.
         mx.eval(scores)
         rows = np.array(scores)
