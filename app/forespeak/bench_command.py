@@ -271,7 +271,8 @@ def _pairs(
         target = models.target(target_name, engine, line.show, cancelled)
         draft = None if draft_name == NONE else models.draft(draft_name)
         if draft is not None:
-            read_header(draft)
+            if not draft.is_dir():
+                read_header(draft)
             reason = refusal(target, draft) if any(way.needs_model for way in ways) else None
             if reason is not None:
                 raise UserFacingError(
