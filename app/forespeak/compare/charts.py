@@ -11,7 +11,7 @@ from html import escape
 from forespeak.compare.lane_results import ComparisonResult, LaneResult
 from forespeak.compare.statistics import Estimate
 
-_FILLS = ("#c9c9c9", "#1b6f9c", "#e8b04a", "#5b3a8c", "#8fc1a9", "#a23b3b", "#3d3d3d", "#d9a5c7")
+_FILLS = ("#d0d0d0", "#1b6f9c", "#dc8f2a", "#2d1b57", "#8fc1a9", "#a23b3b", "#3d3d3d", "#d9a5c7")
 """Far apart in lightness from one to the next."""
 _HATCHES = (
     "",
