@@ -57,7 +57,8 @@ COSTS = StepCosts(plain_seconds=0.02, check_seconds=0.022, drafted_token_seconds
 
 
 def test_without_a_plain_reply_the_gain_is_reckoned_from_timed_steps() -> None:
-    item = reply(stats=replace(STATS, speculation=SpeculationState(True, "Drafting.", 4, COSTS)))
+    drafted = replace(STATS, total_draft_tokens_count=412)
+    item = reply(stats=replace(drafted, speculation=SpeculationState(True, "Drafting.", 4, COSTS)))
     assert "≈ 1.37× faster" in words(item)
     assert "Estimated" in baseline_words(item)
     assert "20.0 ms" in baseline_words(item)
@@ -82,6 +83,8 @@ def test_a_reply_without_drafts_is_not_called_faster_by_reckoning() -> None:
     )
     assert "×" not in words(reply(stats=undrafted))
     assert baseline_words(reply(stats=undrafted)) == ""
+    # Its own speed is what others can be compared with.
+    assert plain_rate_of(reply(stats=undrafted)) == STATS.tokens_per_second
 
 
 def test_the_tooltip_names_what_a_gain_is_measured_against(qtbot: QtBot) -> None:

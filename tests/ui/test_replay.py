@@ -120,15 +120,12 @@ def test_stepping_shows_proposal_check_and_outcome_of_each_step(qtbot: QtBot, cl
     off, draft = lanes()
     player.load((off, draft))
     player.set_stepping(True)
-    assert player.moment is None
-    player.next_moment()
-    assert player.moment == (0, Phase.JUDGED)
-    seen = []
-    for _ in range(6):
+    seen = [player.moment]
+    for _ in range(7):
         player.next_moment()
         seen.append(player.moment)
     phases = (Phase.PROPOSING, Phase.CHECKING, Phase.JUDGED)
-    assert seen == [(step, phase) for step in (1, 2) for phase in phases]
+    assert seen == [None, (0, Phase.JUDGED), *((step, phase) for step in (1, 2) for phase in phases)]
     assert draft.done_at(player.position) == 3
     player.previous_moment()
     assert player.moment == (2, Phase.CHECKING)

@@ -255,8 +255,14 @@ def gain_of(item: MessageItem) -> float | None:
 
 def plain_rate_of(item: MessageItem) -> float | None:
     """Tokens per second without speculation, as measured here for the model of a reply; None if it was not."""
-    seconds = None if item.stats is None else _plain_step_seconds(item.stats)
-    return item.plain_tokens_per_second or (1.0 / seconds if seconds else None)
+    stats = item.stats
+    if item.plain_tokens_per_second or stats is None:
+        return item.plain_tokens_per_second
+    if stats.tokens_per_second and stats.speculation is not None and not stats.total_draft_tokens_count:
+        # It was written without a draft itself.
+        return stats.tokens_per_second
+    seconds = _plain_step_seconds(stats)
+    return 1.0 / seconds if seconds else None
 
 
 def _plain_step_seconds(stats: GenerationStats) -> float | None:
