@@ -23,7 +23,7 @@ def test_without_mlx_lm_it_says_what_is_needed(
     said = capsys.readouterr()
     assert said.out == ""
     assert "needs mlx-lm" in said.err
-    assert "pip install" in said.err
+    assert "choose a GGUF file" in said.err
 
 
 @pytest.mark.skipif(find_spec("mlx_lm") is None, reason="mlx-lm is not installed (extra: mlx)")

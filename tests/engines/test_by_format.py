@@ -67,7 +67,8 @@ def test_a_folder_without_mlx_lm_is_a_clear_error(
     monkeypatch.setitem(sys.modules, "forespeak.engines.mlx.engine", None)
     with pytest.raises(UserFacingError, match="needs mlx-lm") as caught:
         engine.load(LoadRequest(gguf.parent), lambda _: None, lambda: False)
-    assert "pip install 'forespeak[mlx]'" in caught.value.remedy
+    assert "choose a GGUF file" in caught.value.remedy
+    assert ("pip install 'forespeak[mlx]'" in caught.value.remedy) == (sys.platform != "win32")
     assert engine.loaded_request is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -23,6 +24,13 @@ from forespeak.speculation.events import Event
 
 if TYPE_CHECKING:
     from forespeak.engines.pair_engine import PairEngine
+
+
+_WITHOUT_MLX = (
+    "There is none for Windows: choose a GGUF file of the same model."
+    if sys.platform == "win32"
+    else "Install it beside Forespeak (pip install 'forespeak[mlx]'), or choose a GGUF file of the same model."
+)
 
 
 def is_mlx(path: Path) -> bool:
@@ -86,6 +94,6 @@ class EngineByFormat:
             raise UserFacingError(
                 "A model in the MLX format needs mlx-lm, which is not installed here.",
                 f"mlx-lm is Apple's library that runs such models ({error}).",
-                "Install it beside Forespeak (pip install 'forespeak[mlx]'), or choose a GGUF file of the same model.",
+                _WITHOUT_MLX,
             ) from error
         return MlxEngine(self._pair_check, self._memory)

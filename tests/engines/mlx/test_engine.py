@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -298,6 +299,17 @@ def test_the_parity_check_runs_beside_the_chat(pair: MlxEngine) -> None:
     assert result.tested > 10
     assert result.engine.startswith("MLX ")
     assert list(pair.target.tokens) == before
+
+
+def test_closing_gives_the_memory_back(wide: Path) -> None:
+    gc.collect()
+    before = mx.get_active_memory()
+    engine = opened(wide, wide)
+    run(engine, ask(sources=(Source.DRAFT_MODEL,)))
+    assert mx.get_active_memory() > before + 500_000
+    engine.close()
+    gc.collect()
+    assert mx.get_active_memory() <= before
 
 
 class Recorder:

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("mlx_lm", reason="mlx-lm is not installed (extra: mlx)")
 
 import mlx.core as mx
+from mlx_lm.models.cache import KVCache
 from mlx_lm.utils import load_model, load_tokenizer
 
 from engines.mlx.conftest import RING
@@ -124,6 +125,19 @@ def test_a_ring_that_has_gone_round_begins_anew(ring: Path) -> None:
     assert list(model.tokens) == []
     # From a fresh cache on, the same.
     assert np.abs(model.evaluate(TEXT[: RING + 9], 1) - rows[-1]).max() < 1e-3
+
+
+def test_a_cache_that_only_claims_to_give_tokens_back_is_found_out(
+    tiny: Path, ring: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for honest in (opened(tiny), opened(ring)):
+        honest.try_rollback()
+        assert (honest.no_rollback, list(honest.tokens)) == (None, [])
+    monkeypatch.setattr(KVCache, "trim", lambda _, count: count)
+    model = opened(tiny)
+    model.try_rollback()
+    assert model.no_rollback is not None
+    assert list(model.tokens) == []
 
 
 def test_filling_up_leaves_no_trace(tiny: Path) -> None:

@@ -26,13 +26,24 @@ from forespeak.engines.mlx.vocabulary import MlxVocabulary
 from forespeak.engines.pair_engine import ProgressListener
 from forespeak.engines.pair_knowledge import PairConditions
 from forespeak.errors import UserFacingError
+from forespeak.speculation.language_model import EvaluationError
 
 _CPU_BATCH, _GPU_BATCH = 64, 512
 """Tokens of one evaluation of a prompt. A stop waits for one of these."""
 _CHUNK_BYTES = 64 << 20
 """Weights that are read before the next look at whether the load was cancelled."""
 _NEEDED = ("config.json", "tokenizer.json")
-_ERRORS = (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError, ImportError, IndexError)
+_ERRORS = (
+    EvaluationError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    ImportError,
+    IndexError,
+)
 """What mlx-lm raises for folders that are damaged, incomplete or of a kind that it does not know."""
 
 
@@ -64,6 +75,7 @@ def load_model(
                 mx.clear_cache()
                 return None
         model = _with_cache(network, config, tokenizer, request, cache_bits)
+        model.try_rollback()
     except _ERRORS as error:
         mx.clear_cache()
         if isinstance(error, UserFacingError):

@@ -17,6 +17,7 @@ _TIDY_TOKENS = 256
 """MLX keeps freed buffers for the next evaluation, of every size that there has been; it gives them back so often."""
 _FEW = 16
 """Tokens without scores that are evaluated together with those that have some."""
+_TRIED = 5
 
 
 class MlxModel:
@@ -128,6 +129,22 @@ class MlxModel:
     def shorten_context(self, length: int) -> None:
         """Hold no more than `length` tokens. The cache must hold fewer."""
         self._context_length = min(self._context_length, length)
+
+    def try_rollback(self) -> None:
+        """Take tokens back once and see whether the scores are as before; if not, `no_rollback` says so from now on.
+
+        Networks come with caches of their own, and what such a cache claims is not always so. Costs three short
+        evaluations; the cache must be empty, and is so afterwards.
+        """
+        if self.no_rollback is not None or (self.rollback_limit is not None and self.rollback_limit[0] < _TRIED):
+            return
+        text = [(17 + 29 * place) % self._vocabulary.size for place in range(_TRIED)]
+        self.evaluate(text[:2], 1)
+        before = self.evaluate(text[2:], _TRIED - 2)
+        self.truncate(2)
+        if len(self._tokens) != 2 or not np.allclose(before, self.evaluate(text[2:], _TRIED - 2), rtol=0.01, atol=0.01):
+            self.no_rollback = NO_ROLLBACK
+        self.truncate(0)
 
     def close(self) -> None:
         self._cache.clear()
