@@ -44,11 +44,13 @@ def press(key: Qt.Key, times: int = 1) -> None:
 
 def walk_to(widget: QWidget) -> None:
     """With Tab alone."""
+    met = []
     for _ in range(60):
         if focus() is widget:
             return
         press(Qt.Key.Key_Tab)
-    raise AssertionError(f"the keyboard does not reach {widget}")
+        met.append(focus())
+    raise AssertionError(f"the keyboard does not reach {widget}, but {met}")
 
 
 def shown(qtbot: QtBot, world: Wizard, width: int = 1180) -> Wizard:

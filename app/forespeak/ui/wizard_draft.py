@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QButtonGroup,
     QFrame,
     QHBoxLayout,
@@ -40,6 +41,7 @@ class DraftStep(QWidget):
         self.rows: dict[str, CandidateRow] = {}
         self._waiting: list[CandidateLine] = []
         self._order: dict[str, int] = {}
+        self._opened: set[str] = set()
         self._group = QButtonGroup(self)
         self.state_words = QLabel()
         self.state_words.setObjectName("quietNote")
@@ -156,24 +158,30 @@ class DraftStep(QWidget):
             if count == 1
             else self.tr("{count} others cannot draft for it").format(count=count)
         )
-        self._fold_toggled(self.fold.isChecked())
         self.fold.setVisible(bool(excluded))
         self._set_rows([*usable, *excluded])
+        self._fold_toggled(self.fold.isChecked())
         self._show_chosen()
 
     def _set_rows(self, lines: list[CandidateLine]) -> None:
-        wanted = {line.key for line in lines}
-        for key in [key for key in self.rows if key not in wanted]:
+        """Rows are made in the order in which they stand, since that is the order in which Tab walks through them."""
+        wanted = [line.key for line in lines]
+        kept = [key for key in self.rows if key in wanted]
+        if kept != wanted[: len(kept)]:
+            kept = []
+        opened = {key for key, row in self.rows.items() if row.why_open}
+        focused = QApplication.focusWidget()
+        for key in [key for key in self.rows if key not in kept]:
             row = self.rows.pop(key)
+            self._wanted_focus = self._wanted_focus or (focused is not None and row.isAncestorOf(focused))
             self._group.removeButton(row.radio)
             row.hide()
             row.deleteLater()
-        known = [line for line in lines if line.key in self.rows]
-        new = [line for line in lines if line.key not in self.rows]
-        for line in known:
+        for line in lines[: len(kept)]:
             self.rows[line.key].show_line(line)
-        self._order = {line.key: number for number, line in enumerate(lines)}
-        self._waiting = new
+        self._order = {key: number for number, key in enumerate(wanted)}
+        self._waiting = lines[len(kept) :]
+        self._opened = opened
         for _ in range(AT_ONCE):
             self._add_row()
         self._place_rows()
@@ -194,6 +202,8 @@ class DraftStep(QWidget):
         row.fetchRequested.connect(self._controller.fetch)
         row.cancelRequested.connect(self._controller.fetcher.cancel)
         row.show_fetch(self._controller.fetcher.fetch_of(line.key))
+        if line.key in self._opened and line.problem:
+            row.button.click()
         self.rows[line.key] = row
         row.radio.installEventFilter(self)
         self._group.addButton(row.radio)
@@ -203,12 +213,10 @@ class DraftStep(QWidget):
 
     def _place_rows(self) -> None:
         """Each in its card, in order."""
-        previous: QWidget | None = None
         for problem, card in ((False, self._usable), (True, self._excluded)):
             column = card.layout()
             assert isinstance(column, QVBoxLayout)
             rows = [row for row in self.rows.values() if bool(row.line.problem) is problem]
-            rows.sort(key=lambda row: self._order.get(row.line.key, 0))
             for number, row in enumerate(rows):
                 if column.indexOf(row) != number:
                     column.insertWidget(number, row)
@@ -217,14 +225,6 @@ class DraftStep(QWidget):
                     row.setProperty("first", first)
                     row.style().unpolish(row)
                     row.style().polish(row)
-                for widget in (row.radio, row.button):
-                    if previous is not None:
-                        QWidget.setTabOrder(previous, widget)
-                    previous = widget
-            if not problem:
-                if previous is not None:
-                    QWidget.setTabOrder(previous, self.fold)
-                previous = self.fold
 
     @Slot()
     def _show_chosen(self) -> None:
