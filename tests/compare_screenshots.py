@@ -22,6 +22,7 @@ KINDS = {"coding": 1, "rewrite": 1, "json": 1, "writing": 1}
 
 def take_all(folder: Path) -> list[Path]:
     """One comparison, seen from its setting up to the list of those that were made."""
+    from PySide6.QtCore import Qt
     from PySide6.QtTest import QTest
 
     from forespeak.models.folders import folders
@@ -112,6 +113,11 @@ def take_all(folder: Path) -> list[Path]:
     # Its result
     result = page.result
     until(lambda: result.charts is not None, "the charts")
+    live.until(lambda: live.session.pair.status.loaded is not None, "the chat's model is back")
+    result.replay.prompts.setCurrentIndex(
+        max(result.replay.prompts.findText("rewrite", Qt.MatchFlag.MatchStartsWith), 0)
+    )
+    result.replay.prompts.activated.emit(result.replay.prompts.currentIndex())
     player, bar = result.replay.player, result._area.verticalScrollBar()
     player.seek(player.duration * 0.55)
     for appearance, name in ((Appearance.LIGHT, "light"), (Appearance.DARK, "dark")):

@@ -138,7 +138,8 @@ def test_two_beside_each_other(qtbot: QtBot) -> None:
     qtbot.addWidget(two)
     two.set_theme(LIGHT)
     two.show_two(first, second)
-    assert two.words.text() == "1.36× then, 1.50× now: 1.10× the speed-up."
+    # The newer one has no interval over all kinds of work.
+    assert two.words.text() == "1.36× then, 1.50× now: 1.10× the speed-up. That may be chance."
     cells = {
         two.table.item(row, 0).text(): [two.table.item(row, column).text() for column in (1, 2, 3)]  # type: ignore[union-attr]
         for row in range(two.table.rowCount())
@@ -149,6 +150,17 @@ def test_two_beside_each_other(qtbot: QtBot) -> None:
     assert one.scale() == other.scale()
     with qtbot.waitSignal(two.backRequested):
         two.back_button.click()
+
+
+@pytest.mark.parametrize(("low", "chance"), [(1.1, True), (1.7, False)])
+def test_only_intervals_without_anything_in_common_differ(qtbot: QtBot, low: float, chance: bool) -> None:
+    two = CompareTwo()
+    qtbot.addWidget(two)
+    two.show_two(
+        values(speed_ups=(SpeedUps("x", (SpeedUp("coding", 1.4, 1.3, 1.6),)),)),
+        values(speed_ups=(SpeedUps("x", (SpeedUp("coding", 1.9, low, 2.1),)),), ratio=1.9),
+    )
+    assert two.words.text().endswith("That may be chance.") is chance
 
 
 def test_one_of_two_without_a_ratio(qtbot: QtBot) -> None:

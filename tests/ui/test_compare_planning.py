@@ -118,7 +118,7 @@ def test_lanes_can_be_what_drafts_now_kept_pairs_models_and_sources() -> None:
     options = lane_options(preferences, True, pairs, [(DRAFT, "Small · Q4"), (OTHER, "Other · Q8")])
     shown = [(option.group, option.label, option.draft, option.draft_length) for option in options]
     assert shown[:5] == [
-        ("chat", "Prompt lookup + Small · Q4", DRAFT, None),
+        ("chat", "Lookup + Small · Q4", DRAFT, None),
         ("pairs", "Quick", OTHER, 3),
         ("pairs", "No model", None, None),
         ("drafts", "Small · Q4", DRAFT, None),

@@ -166,7 +166,7 @@ def test_an_estimate_before_the_start(setup: CompareSetup, qtbot: QtBot) -> None
     assert "50.1" in setup.basis.text()
     setup.minutes.setValue(2)
     setup.set_forecast(Forecast(30, 100.0, 400.0))
-    assert setup.estimate.text() == "30 runs, 2 min to 7 min: ended after 2 min with what is done"
+    assert setup.estimate.text() == "30 runs, 2 to 7 min: ended after 2 min with what is done"
     setup.set_forecast(Forecast(30))
     assert "shows after the first ones" in setup.estimate.text()
 
@@ -198,7 +198,7 @@ def test_one_prompt_of_the_chat_with_one_click(setup: CompareSetup, qtbot: QtBot
 
 
 def test_the_same_again(setup: CompareSetup, qtbot: QtBot) -> None:
-    gone = Lane("Gone · 2 tokens", (Source.DRAFT_MODEL,), Path("/models/gone.gguf"), 2)
+    gone = Lane("Gone · Q4 · 2 tokens", (Source.DRAFT_MODEL,), Path("/models/gone.gguf"), 2)
     prompts = (Prompt("coding", "a", "x"), Prompt("coding", "b", "y"), Prompt("json", "c", "z"))
     plan = Plan(TARGET, (Lane("Off"), gone), prompts, repeats=4, tokens=64, budget_seconds=180.0)
     setup.take_plan(plan)

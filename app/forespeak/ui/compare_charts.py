@@ -15,6 +15,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 from forespeak.ui.charts import CardChart, Chart, PositionBars
 from forespeak.ui.compare_parts import SideBySide, card
 from forespeak.ui.compare_values import LaneFigures
+from forespeak.ui.elided_label import ElidedLabel
+from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.replay import LaneRecording
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, Theme, ui_font
 
@@ -182,18 +184,15 @@ class ResultCharts(QWidget):
         self._recorded: tuple[LaneRecording, ...] = ()
         self._keys: list[LaneKey] = []
         self._bars: list[PositionBars] = []
-        self._legend = QHBoxLayout()
-        self._legend.setSpacing(8)
+        self._legend = FlowRow()
+        self._entries: list[QWidget] = []
         self.rates = _Plot(self.tr("Tokens per second by kind of work"))
         self.tokens = _Plot(self.tr("Tokens over time"))
         self.shares = ShareBars()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(16)
-        legend = QWidget()
-        legend.setLayout(self._legend)
-        self._legend.setContentsMargins(4, 0, 4, 0)
-        column.addWidget(legend)
+        column.addWidget(self._legend)
         upper, lower = SideBySide(), SideBySide()
         self.rates_card = self._in_card(self.tr("TOKENS PER SECOND BY KIND OF WORK"), self.rates, upper)
         self.tokens_card = self._in_card(self.tr("TOKENS OVER TIME, IN SECONDS"), self.tokens, upper)
@@ -221,20 +220,22 @@ class ResultCharts(QWidget):
 
     def show_lanes(self, lanes: Sequence[LaneFigures]) -> None:
         self._lanes = tuple(lanes)
-        while (item := self._legend.takeAt(0)) is not None:
-            if (old := item.widget()) is not None:
-                old.hide()
-                old.deleteLater()
-        self._keys = []
+        for old in self._entries:
+            old.hide()
+            old.deleteLater()
+        self._keys, self._entries = [], []
         for number, lane in enumerate(self._lanes):
-            key = LaneKey(number, lane.name)
+            key, name, entry = LaneKey(number, lane.name), ElidedLabel(), QWidget()
+            name.set_words(lane.name)
+            row = QHBoxLayout(entry)
+            row.setContentsMargins(4, 0, 12, 0)
+            row.setSpacing(8)
+            row.addWidget(key)
+            row.addWidget(name)
             self._keys.append(key)
-            name = QLabel(lane.name)
-            for widget in (key, name):
-                self._legend.addWidget(widget)
-                widget.show()
-            self._legend.addSpacing(10)
-        self._legend.addStretch(1)
+            self._entries.append(entry)
+            self._legend.add(entry)
+            entry.show()
         self._show_positions()
         shares = [(lane.name, lane.draft_share) for lane in self._lanes if lane.draft_share is not None]
         self.shares.set_lanes([(name, share) for name, share in shares if share is not None])

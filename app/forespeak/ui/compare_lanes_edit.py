@@ -162,7 +162,12 @@ class LanesEdit(QWidget):
             self._take(row)
         for lane in lanes:
             option = LaneOption(
-                lane.name.partition(" · ")[0], lane.sources, lane.draft, lane.draft_length, "", lane.pair_id
+                lane.name.rpartition(" · ")[0] or lane.name,
+                lane.sources,
+                lane.draft,
+                lane.draft_length,
+                "",
+                lane.pair_id,
             )
             if not any(_same(option, other) for other in self._options):
                 # Of another time: its draft may no longer be among those that are known.

@@ -123,8 +123,12 @@ def _option(
     sources: Sequence[Source], draft: Path | None, length: int | None, names: dict[Path, str], group: str
 ) -> LaneOption:
     ordered = in_order(sources)
-    parts = [
-        names.get(draft, draft.stem) if source.uses_model and draft is not None else NAMES[source] for source in ordered
-    ]
+    parts = [_part(source, draft, names, alone=len(ordered) == 1) for source in ordered]
     needs = any(source.uses_model for source in ordered)
     return LaneOption(" + ".join(parts), ordered, draft if needs else None, length, group)
+
+
+def _part(source: Source, draft: Path | None, names: dict[Path, str], *, alone: bool) -> str:
+    if source.uses_model and draft is not None:
+        return names.get(draft, draft.stem)
+    return _tr("Lookup") if source is Source.PROMPT_LOOKUP and not alone else NAMES[source]

@@ -126,8 +126,8 @@ def _details(result: ComparisonResult, main: LaneResult | None) -> str:
         parts.insert(0, main.overall.verdict.words)
         interval = None if main.overall.ratio is None else main.overall.ratio.interval
         if interval is not None:
-            words = _tr("{0} % interval {1} – {2}.")
-            parts.append(words.format(f"{interval.coverage * 100:.0f}", f"{interval.low:.2f}", f"{interval.high:.2f}"))
+            # Its ends stand in the verdict's words.
+            parts.append(_tr("{0} % interval.").format(f"{interval.coverage * 100:.0f}"))
         else:
             parts.append(_tr("Too few runs for an interval."))
     return " ".join(parts)

@@ -150,7 +150,11 @@ class CompareSetup(QWidget):
             self.estimate.setText(self.tr("{0}. How long that takes shows after the first ones.").format(runs))
         else:
             low, high = time_words(forecast.least), time_words(forecast.most)
-            span = self.tr("about {0}").format(high) if low == high else self.tr("{0} to {1}").format(low, high)
+            span = self.tr("about {0}").format(high)
+            if low != high:
+                # “2 to 7 min”: the unit once where it is the same.
+                low = low.partition(" ")[0] if low.partition(" ")[2] == high.partition(" ")[2] else low
+                span = self.tr("{0} to {1}").format(low, high)
             words = self.tr("{0}, {1}").format(runs, span)
             minutes = self.minutes.value()
             if minutes and forecast.most > 60 * minutes:

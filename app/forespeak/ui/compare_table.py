@@ -18,6 +18,7 @@ class FiguresTable(QTableWidget):
         self.setSelectionMode(QTableWidget.SelectionMode.SingleSelection)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setShowGrid(False)
+        self.setWordWrap(False)
         self.setAlternatingRowColors(False)
         self.verticalHeader().hide()
         self.setStyleSheet(

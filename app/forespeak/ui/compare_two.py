@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
@@ -13,6 +13,8 @@ from forespeak.ui.compare_values import ResultValues, SpeedUp
 from forespeak.ui.compare_verdict import SpeedUpRows
 from forespeak.ui.form import scrolled
 from forespeak.ui.theme import LIGHT, Theme
+
+_LONGEST_NAME = 30
 
 
 class CompareTwo(QWidget):
@@ -71,7 +73,8 @@ class CompareTwo(QWidget):
             both.add(frame)
         self._sides.addWidget(both)
         self.words.setText(difference_words(first, second, self.tr))
-        self.table.show_rows(table_of(first, second, (self.tr("Kind of work"), self.tr("Change"))))
+        heads = (self.tr("Kind of work"), _cut(first.name), _cut(second.name), self.tr("Change"))
+        self.table.show_rows(table_of(first, second, heads))
 
 
 def main_rows(values: ResultValues) -> tuple[SpeedUp, ...]:
@@ -79,21 +82,35 @@ def main_rows(values: ResultValues) -> tuple[SpeedUp, ...]:
     return values.speed_ups[0].rows if values.speed_ups else ()
 
 
-def difference_words(first: ResultValues, second: ResultValues, tr: object) -> str:
-    """Whether the one's ratio lies outside of what the other's interval allows is not claimed: only what they are."""
-    assert callable(tr)
+def difference_words(first: ResultValues, second: ResultValues, tr: Callable[[str], str]) -> str:
+    """What both are, and whether their intervals leave room for chance."""
     if first.ratio is None or second.ratio is None:
-        return str(tr("One of the two has nothing to compare."))
-    words = tr("{0} then, {1} now: {2} the speed-up.")
-    return str(
-        words.format(ratio_words(first.ratio), ratio_words(second.ratio), ratio_words(second.ratio / first.ratio))
+        return tr("One of the two has nothing to compare.")
+    words = tr("{0} then, {1} now: {2} the speed-up.").format(
+        ratio_words(first.ratio), ratio_words(second.ratio), ratio_words(second.ratio / first.ratio)
     )
+    return words if _apart(first, second) else f"{words} {tr('That may be chance.')}"
+
+
+def _apart(first: ResultValues, second: ResultValues) -> bool:
+    """Whether the intervals over all kinds of work, which stand last, have nothing in common."""
+    one, other = (main_rows(values)[-1:] for values in (first, second))
+    if not one or not other:
+        return False
+    (a,), (b,) = one, other
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return False
+    return a.high < b.low or b.high < a.low
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 def table_of(first: ResultValues, second: ResultValues, heads: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     sides = [{row.label: row for row in main_rows(values)} for values in (first, second)]
     labels = list(dict.fromkeys(label for side in sides for label in side))
-    rows: list[tuple[str, ...]] = [(heads[0], first.name, second.name, heads[1])]
+    rows: list[tuple[str, ...]] = [tuple(heads)]
     for label in labels:
         one, other = (side.get(label) for side in sides)
         change = f"{other.ratio / one.ratio:.2f}×" if one is not None and other is not None else "–"

@@ -186,7 +186,7 @@ class ReplayView(QWidget):
         for mode in (self.normal, self.slow, self.step):
             mode.setStyleSheet(
                 f"QPushButton {{ padding: 5px 8px; }} QPushButton:focus {{ padding: 4px 7px; }} QPushButton:checked "
-                f"{{ color: {theme.accent}; background: {theme.accent_soft}; font-weight: 600; }}"
+                f"{{ color: {theme.accent}; background: {theme.accent_soft}; }}"
             )
         self.back_button.setIcon(icon("previous", theme.muted, theme.line))
         self.forward_button.setIcon(icon("next", theme.muted, theme.line))
