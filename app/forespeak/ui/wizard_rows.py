@@ -32,6 +32,10 @@ class CandidateRow(QFrame):
         self._wide: bool | None = None
         self.radio = QRadioButton()
         self.radio.setFixedWidth(RADIO_WIDTH)
+        # The columns of those that have none stand under those of the others.
+        policy = self.radio.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.radio.setSizePolicy(policy)
         self.radio.clicked.connect(self._picked)
         self.name = ElidedLabel()
         self.name.setObjectName("rowTitle")
