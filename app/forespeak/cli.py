@@ -19,6 +19,7 @@ from forespeak import (
     models_command,
     pair_command,
     parity_command,
+    self_test_command,
     terminal,
 )
 from forespeak.draft_arguments import (
@@ -118,6 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     parity_command.add_to(commands, models)
     pair_command.add_to(commands, models)
     models_command.add_to(commands)
+    self_test_command.add_to(commands, models)
     doctor = commands.add_parser("doctor", help="what is installed, found and free here", description=_doctor.__doc__)
     doctor.add_argument("--json", action="store_true", help="machine-readable")
     doctor.set_defaults(command=_doctor)
