@@ -90,7 +90,8 @@ def test_from_the_start_to_a_kept_pair_with_the_keyboard(qtbot: QtBot, tmp_path:
         found(qtbot, world)
         best = page.draft.rows[controller.state.chosen or ""]
         assert best.line.name.startswith("Llama-3.2-1B")
-        qtbot.waitUntil(lambda: focus() is best.radio, timeout=PATIENCE)
+        # What joins a layout is shown a moment later; before that, no key reaches it.
+        qtbot.waitUntil(lambda: focus() is best.radio and best.button.isVisible(), timeout=PATIENCE)
         press(Qt.Key.Key_Down)
         second = controller.line
         assert second is not None
@@ -200,7 +201,7 @@ def test_the_reasons_of_the_excluded_are_one_click_away(qtbot: QtBot, tmp_path: 
         assert not row.isVisible()
         step.fold.setFocus()
         press(Qt.Key.Key_Space)
-        assert row.isVisible()
+        qtbot.waitUntil(row.isVisible, timeout=PATIENCE)
         assert row.reason.text() == "token 0: “!” in the target, “<|begin_of_text|>” in the draft"
         assert row.radio.isHidden()
         row.button.setFocus()
