@@ -31,14 +31,14 @@ from mlx_folders import convert, save_network
 FOLDER = Path(tempfile.gettempdir()) / "forespeak-bench" / "mlx"
 SHORT = {
     "capital": "What is the capital of France? Answer with one word.",
-    "fruit": "List five kinds of fruit, one per line.",
+    "fruit": "Repeat this list: apple, pear, plum, apple, pear, plum, apple, pear, plum.",
     "count": "Count from one to ten in words.",
     "again": "Repeat the word 'again' twenty times, separated by spaces.",
-    "code": "Write a Python function that adds two numbers.",
+    "code": "Repeat this code as it is:\nfor word in words:\n    print(word)\nfor word in words:\n    print(word)",
     "hello": "Say hello in three languages.",
     "sky": "Why is the sky blue? One sentence.",
     "json": 'Give a city as JSON, in the form {"name": "...", "country": "..."}.',
-    "haiku": "Write a haiku about rain.",
+    "rain": "Copy this line twice: Rain falls on the old grey roof, rain falls on the old grey street.",
     "cjk": "用中文介紹一下京都。",
 }
 
