@@ -53,10 +53,9 @@ def rates_chart(result: ComparisonResult) -> str:
                 if rate.interval is not None:
                     low, high = _LABELS + rate.interval.low * scale, _LABELS + rate.interval.high * scale
                     at = y + _BAR / 2 - 1
-                    parts.append(
-                        f'<path d="M{low:.1f} {at:.1f} H{high:.1f} M{low:.1f} {at - 3:.1f} v6 '
-                        f'M{high:.1f} {at - 3:.1f} v6" class="line"/>'
-                    )
+                    path = f"M{low:.1f} {at:.1f} H{high:.1f} M{low:.1f} {at - 3:.1f} v6 M{high:.1f} {at - 3:.1f} v6"
+                    # On a ground of its own, so that it is seen on dark bars too.
+                    parts.append(f'<path d="{path}" class="halo"/><path d="{path}" class="line"/>')
                     end = max(end, high)
                 parts.append(f'<text x="{end + 6:.1f}" y="{y + _BAR - 3:.1f}" class="small">{rate.value:.1f}</text>')
             y += _BAR
@@ -97,7 +96,9 @@ def acceptance_chart(result: ComparisonResult) -> str:
         )
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}" class="mark"/>' for x, y in points]
     bottom = top + height + 28
-    return _svg("Acceptance by position in the draft", bottom, [*parts, *_legend(result, lanes, bottom)], len(lanes))
+    return _svg(
+        "Acceptance by position in the draft", bottom, [*parts, *_legend(result, lanes, bottom, lines=True)], len(lanes)
+    )
 
 
 def drafting_chart(result: ComparisonResult) -> str:
@@ -129,21 +130,26 @@ def _bar(x: float, y: float, width: float, index: int) -> str:
     return f'<rect {place} fill="{_FILLS[fill]}"/><rect {place} fill="url(#hatch{fill})" class="frame"/>'
 
 
-def _legend(result: ComparisonResult, lanes: Sequence[LaneResult], y: float) -> list[str]:
+def _legend(result: ComparisonResult, lanes: Sequence[LaneResult], y: float, *, lines: bool = False) -> list[str]:
     parts = []
     for row, lane in enumerate(lanes):
-        at = y + 4 + row * 20
-        parts += [
-            _bar(_LABELS, at, 28, result.lanes.index(lane)),
-            f'<text x="{_LABELS + 36}" y="{at + 10:.1f}">{escape(lane.lane.name)}</text>',
-        ]
+        at, index = y + 4 + row * 20, result.lanes.index(lane)
+        sign = _bar(_LABELS, at, 28, index)
+        if lines:
+            colour, dashes = _FILLS[index % len(_FILLS)], _DASHES[index % len(_DASHES)]
+            sign = (
+                f'<path d="M{_LABELS} {at + 6:.1f} H{_LABELS + 28}" fill="none" stroke="{colour}" stroke-width="2.5" '
+                f'stroke-dasharray="{dashes}"/>'
+            )
+        parts += [sign, f'<text x="{_LABELS + 36}" y="{at + 10:.1f}">{escape(lane.lane.name)}</text>']
     return parts
 
 
 def _svg(title: str, height: float, parts: Sequence[str], legend_rows: int) -> str:
     hatches = "".join(
         f'<pattern id="hatch{index}" width="8" height="8" patternUnits="userSpaceOnUse">'
-        f'<path d="{path}" stroke="#ffffff" stroke-opacity="0.75" stroke-width="1.5"/></pattern>'
+        + (f'<path d="{path}" stroke="#ffffff" stroke-opacity="0.75" stroke-width="1.5"/>' if path else "")
+        + "</pattern>"
         for index, path in enumerate(_HATCHES)
     )
     whole = height + legend_rows * 20 + 10

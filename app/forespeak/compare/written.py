@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from forespeak.compare.document import Block, Bullets, Chart, Heading, Quote, Table, Text
-from forespeak.compare.table import aligned, wrapped
+from forespeak.compare.table import WIDTH, aligned, wrapped
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -22,6 +22,7 @@ figcaption { font-weight: 600; }
 svg { width: 100%; height: auto; font: 13px system-ui, sans-serif; fill: currentColor; }
 svg .small { font-size: 11px; }
 svg .line { stroke: currentColor; stroke-width: 1.2; fill: none; }
+svg .halo { stroke: Canvas; stroke-width: 4; fill: none; }
 svg .grid { stroke: currentColor; stroke-opacity: 0.2; fill: none; }
 svg .frame { stroke: currentColor; stroke-opacity: 0.5; stroke-width: 0.7; }
 svg rect.frame:not([fill]) { fill: none; }
@@ -76,9 +77,20 @@ def _text(block: Block) -> str:
         case Bullets(lines):
             return "\n".join(wrapped(f"  {line}", "    ") for line in lines)
         case Table(head, rows):
-            return "\n".join(aligned([head, *rows]))
+            return "\n\n".join("\n".join(aligned(part)) for part in _narrow([head, *rows]))
         case _:
             return ""
+
+
+def _narrow(rows: Sequence[Sequence[str]]) -> list[list[list[str]]]:
+    """As many tables as it takes to keep each within WIDTH, if that can be; the first column stands in all of them."""
+    widths = [max(len(row[column]) for row in rows) + 2 for column in range(len(rows[0]))]
+    parts: list[list[int]] = [[]]
+    for column in range(1, len(widths)):
+        if parts[-1] and widths[0] + sum(widths[each] for each in parts[-1]) + widths[column] - 2 > WIDTH:
+            parts.append([])
+        parts[-1].append(column)
+    return [[[row[0], *(row[column] for column in part)] for row in rows] for part in parts]
 
 
 def html_of(blocks: Sequence[Block]) -> str:
