@@ -13,6 +13,7 @@ from forespeak.models import moving
 from forespeak.models.folders import folders
 from forespeak.models.library import Library
 from forespeak.models.library_settings import LibrarySettings, LibrarySettingsFile, with_chosen_models
+from models import architectures
 from models.library_folders import write_mlx, write_model, write_set
 
 Captured = pytest.CaptureFixture[str]
@@ -98,6 +99,15 @@ def test_inspect_in_words(tmp_path: Path, capsys: Captured) -> None:
     parts = write_set(tmp_path / "set", "big", 2, leave_out=[1])
     assert run("inspect", str(parts[0])) == models_command.MENDABLE
     assert "Part 1 of 2 is missing." in capsys.readouterr().out
+
+
+def test_inspect_says_what_memory_it_takes(tmp_path: Path, capsys: Captured) -> None:
+    path = architectures.qwen3().write(tmp_path / "One.gguf")
+    assert run("inspect", str(path)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("memory"))
+    assert "The model needs " in lines[first]
+    assert lines[first + 1].split()[:2] == ["Target", "weights"]
 
 
 def test_inspect_what_is_none(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from forespeak import download_command, hub_command, terminal
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import folders
+from forespeak.models.formats import ModelFormat
 from forespeak.models.library_settings import LibrarySettingsFile, with_chosen_models
 from forespeak.models.sizes import size_words
 
@@ -151,7 +152,22 @@ def _inspect(options: argparse.Namespace) -> int:
     else:
         for name, words in _details(item):
             sys.stdout.write(f"{name:16}{words}\n")
+        if item.usable and item.format is ModelFormat.GGUF:
+            _print_memory(item)
     return 0 if item.problem is None else MENDABLE
+
+
+def _print_memory(item: LibraryItem) -> None:
+    """What it would take here with the usual settings."""
+    from forespeak.pairing.load_plan import plan_lines
+
+    try:
+        lines = plan_lines(item.path)
+    except UserFacingError:
+        # The facts above tell what is wrong with the file.
+        return
+    for number, line in enumerate(lines):
+        sys.stdout.write(f"{'' if number else 'memory':16}{line}\n")
 
 
 def _import(options: argparse.Namespace) -> int:

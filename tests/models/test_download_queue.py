@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from forespeak.models.download_queue import Download, DownloadQueue
 from forespeak.models.download_record import FOLDER, DownloadState, RecordFiles
 from forespeak.models.formats import ModelFormat
 from forespeak.models.hub_client import HubClient
-from forespeak.models.hub_errors import HubError, HubProblem
+from forespeak.models.hub_errors import HubError, HubProblem, offline_error
 from forespeak.models.hub_files import HubFile, HubFileGroup, group_files
 from forespeak.models.hub_settings import HubSettings
 from loopback_hub import Fault, LoopbackHub, Repo, Then, content
@@ -253,6 +254,63 @@ def test_a_failure_does_not_hold_up_the_others(hub: LoopbackHub, queue: Queue) -
     assert queue.wait_state(names[0], D.FAILED).error is not None
 
 
+def test_a_failure_is_the_same_one_after_a_restart(hub: LoopbackHub, tmp_path: Path, queue: Queue) -> None:
+    hub.hub_faults += [Fault(status=403, error_code="GatedRepo", path="org/m0")]
+    name = queue.add(group_of(hub, "org/m0"))
+    before = queue.wait_state(name, D.FAILED).error
+    assert isinstance(before, HubError)
+    queue.end()
+    after = Queue(hub, tmp_path)
+    try:
+        error = after.one(name).error
+        assert isinstance(error, HubError)
+        assert (error.problem, error.page) == (before.problem, before.page)
+        assert (error.what, error.why, error.remedy) == (before.what, before.why, before.remedy)
+    finally:
+        after.end()
+
+
+def test_a_failure_that_an_older_version_wrote_is_read(hub: LoopbackHub, tmp_path: Path, queue: Queue) -> None:
+    hub.hub_faults += [Fault(status=403, error_code="GatedRepo", path="org/m0")]
+    name = queue.add(group_of(hub, "org/m0"))
+    queue.wait_state(name, D.FAILED)
+    queue.end()
+    record = tmp_path / FOLDER / f"{name}.json"
+    plain = json.loads(record.read_text("utf-8"))
+    plain["error"] = ["It failed.", "Because.", "Try again."]
+    record.write_text(json.dumps(plain), "utf-8")
+    after = Queue(hub, tmp_path)
+    try:
+        error = after.one(name).error
+        assert error is not None
+        assert (error.what, error.why, error.remedy) == ("It failed.", "Because.", "Try again.")
+    finally:
+        after.end()
+
+
+def test_offline_it_waits_and_does_not_fail(hub: LoopbackHub, queue: Queue) -> None:
+    queue.client = HubClient(HubSettings(hub.endpoint, offline=True))
+    name = queue.add(group_of(hub, "org/m0"))
+    waiting = queue.wait_state(name, D.PAUSED)
+    assert waiting.error is not None
+    assert "offline" in waiting.error.what
+    queue.client = HubClient(HubSettings(hub.endpoint))
+    queue.resume(name)
+    assert queue.wait_state(name, D.DONE).error is None
+
+
+def test_a_pause_keeps_its_reason(hub: LoopbackHub, queue: Queue) -> None:
+    hub.rate = 1e6
+    name = queue.add(group_of(hub, "org/m0"))
+    queue.wait_bytes(name, 100_000)
+    queue.pause(name, offline_error())
+    error = queue.wait_state(name, D.PAUSED).error
+    assert isinstance(error, HubError)
+    assert error.problem is HubProblem.OFFLINE
+    queue.pause(name)
+    assert queue.one(name).error is error, "the user changes nothing by pausing what is paused"
+
+
 def test_why_nothing_comes_is_said(hub: LoopbackHub, queue: Queue) -> None:
     hub.cdn_faults.append(Fault(status=429, headers={"Retry-After": "1"}))
     name = queue.add(group_of(hub, "org/m0"))
@@ -268,11 +326,11 @@ def test_the_same_again_is_not_doubled(hub: LoopbackHub, queue: Queue) -> None:
     queue.pause(name)
     assert queue.add(group) == name
     assert queue.wait_state(name, D.DONE)
-    requests = len(hub.requests)
+    asked = len(hub.seen("hub", "HEAD"))
     again = queue.add(group)
     assert again != name
     queue.wait_state(again, D.DONE)
-    assert len(hub.requests) == requests
+    assert len(hub.seen("hub", "HEAD")) == asked
 
 
 def test_a_limit_for_all(hub: LoopbackHub, queue: Queue) -> None:

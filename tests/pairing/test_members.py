@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import read_header
+from forespeak.models.good_pairs import GoodPair, good_pairs
 from forespeak.pairing.members import DIFFUSION, NO_ROLLBACK, member_at, member_of
 from forespeak.pairing.verdict import Obstacle
 from models.gguf_writer import ModelFile, gguf
@@ -90,3 +92,32 @@ def test_what_cannot_roll_back_is_what_the_engine_says() -> None:
     assert len(known) > 50
     assert {name for name, stuck, _ in known if stuck} == NO_ROLLBACK
     assert {name for name, _, diffusion in known if diffusion} == DIFFUSION
+
+
+REFUSED = {re.sub(r"[^a-z0-9]", "", name) for name in NO_ROLLBACK | DIFFUSION}
+
+
+def refused_as(name: str) -> str | None:
+    """The architecture of no use that a model's name begins with: `Qwen3.5 9B` is a qwen35, `Qwen3 4B` none."""
+    begun = ""
+    for word in re.split(r"[\s_-]+", name.lower()):
+        begun += re.sub(r"[^a-z0-9]", "", word)
+        if begun in REFUSED:
+            return begun
+    return None
+
+
+@pytest.mark.parametrize("pair", good_pairs(), ids=lambda pair: pair.id)
+def test_a_good_pair_is_not_refused_by_its_architecture(pair: GoodPair) -> None:
+    for model in (pair.target, pair.draft):
+        assert refused_as(model.name) is None
+        assert refused_as(model.repo.partition("/")[2]) is None
+
+
+@pytest.mark.parametrize("name", ["Qwen3.5 9B", "Qwen3-Next-80B-A3B", "LFM2 1.2B", "Falcon-H1-7B", "RWKV7 2.9B"])
+def test_the_names_of_those_that_are_refused_are_known(name: str) -> None:
+    assert refused_as(name) is not None
+
+
+def test_a_number_of_parameters_is_no_version() -> None:
+    assert refused_as("Qwen3 5B") is None

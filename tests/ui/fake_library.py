@@ -12,7 +12,8 @@ from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import GgufKind
 from forespeak.models.library import ImportResult, ImportWay, LibraryItem
 from forespeak.models.roots import Root, RootKind, added_root, own_root
-from forespeak.ui.library_controller import Cancelled, Progress
+from forespeak.ui.library_model import FitWords
+from forespeak.ui.library_state import Cancelled, Progress
 
 
 def item(name: str, root: Root, **facts: object) -> LibraryItem:
@@ -72,6 +73,12 @@ class FakeLibrary:
     unwatched: bool = False
     suits: bool = False
     judged: list[tuple[str, str]] = field(default_factory=list)
+    weighed: dict[str, FitWords] = field(default_factory=dict)
+    """What reading a header shows, by the model's name."""
+
+    def weigh(self, entry: LibraryItem) -> FitWords | None:
+        self.threads.add(threading.current_thread().name)
+        return self.weighed.pop(entry.name, None)
 
     def roots(self) -> tuple[Root, ...]:
         return own_root(self.own), *self.others

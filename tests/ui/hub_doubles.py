@@ -207,8 +207,9 @@ class FakeQueue:
         self.put(made)
         return made.id
 
-    def pause(self, name: str) -> None:
-        self.change(name, state=DownloadState.PAUSED)
+    def pause(self, name: str, why: UserFacingError | None = None) -> None:
+        if self.of(name).state is not DownloadState.PAUSED:
+            self.change(name, state=DownloadState.PAUSED, error=why)
 
     def resume(self, name: str) -> None:
         self.change(name, state=DownloadState.QUEUED, error=None)

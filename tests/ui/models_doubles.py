@@ -133,7 +133,9 @@ def my_models(
         fake.judged.append((target.name, draft.name))
         return fake.suits
 
-    controller = LibraryController(fake, lambda entry: fit_words(by_size(entry), entry.size_bytes), suits, fake.check)
+    controller = LibraryController(
+        fake, lambda entry: fit_words(by_size(entry), entry.size_bytes), suits, fake.check, weigh=fake.weigh
+    )
     worker = Worker("files")
     hub, downloads = hub_of(*pairs), FakeDownloads()
     fetcher = PairFetcher(hub, downloads)

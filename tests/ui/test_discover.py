@@ -76,6 +76,23 @@ def test_typing_searches(qtbot: QtBot, make: MakeDesk) -> None:
     assert desk.discover.footer.text() == "1 model"
 
 
+def test_the_keyboard_goes_from_the_search_to_what_was_found(qtbot: QtBot, make: MakeDesk) -> None:
+    desk = make(FakeHub(models=[model("a/One"), model("b/Two")]))
+    search, found_list = desk.discover.search, desk.discover.list
+    QTest.keyClick(search, Qt.Key.Key_Down)
+    assert not found_list.hasFocus(), "there is nothing to go to"
+    desk.type("o")
+    desk.enter()
+    qtbot.waitUntil(found(desk))
+    desk.enter()
+    assert found_list.hasFocus()
+    assert desk.hub.asked == [("search", "o")], "it was not searched again"
+    assert found_list.currentIndex().row() == 0
+    search.setFocus()
+    QTest.keyClick(search, Qt.Key.Key_Down)
+    assert found_list.hasFocus()
+
+
 def test_while_it_searches_it_says_so(qtbot: QtBot, make: MakeDesk) -> None:
     desk = make(FakeHub(wait=threading.Event()))
     desk.type("small")

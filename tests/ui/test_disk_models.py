@@ -28,6 +28,15 @@ def test_the_starter_is_offered_with_its_size(tmp_path: Path) -> None:
 
 
 @needs_starter
+def test_the_starter_goes_with_the_models_folder(tmp_path: Path) -> None:
+    models = DiskModels(tmp_path / "models")
+    models.set_folder(tmp_path / "elsewhere")
+    starter = models.starter()
+    assert starter is not None
+    assert tmp_path / "elsewhere" in starter.target.parents
+
+
+@needs_starter
 def test_a_model_fits_itself_and_has_a_name(tmp_path: Path) -> None:
     draft = starter_draft_path()
     assert draft is not None

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 from forespeak.errors import UserFacingError
 from forespeak.models.download_queue import Download
 from forespeak.models.download_record import DownloadState
+from forespeak.models.hub_errors import offline_error
 from forespeak.ui.downloads_controller import DownloadsController
 from ui.hub_doubles import FakeQueue, download_of, group
 
@@ -75,12 +76,17 @@ def test_a_flood_of_news_is_shown_a_few_times(qtbot: QtBot, it: Fixture) -> None
 def test_acts_reach_the_queue(qtbot: QtBot, it: Fixture) -> None:
     it.queue.put(download_of(group()))
     qtbot.waitUntil(lambda: len(it.controller.downloads) == 1)
-    for act, state in (
-        (it.controller.pause, DownloadState.PAUSED),
+
+    def pause(name: str) -> None:
+        it.controller.pause(name)
+
+    steps: list[tuple[Callable[[str], None], DownloadState]] = [
+        (pause, DownloadState.PAUSED),
         (it.controller.resume, DownloadState.QUEUED),
-        (it.controller.pause, DownloadState.PAUSED),
+        (pause, DownloadState.PAUSED),
         (it.controller.retry, DownloadState.QUEUED),
-    ):
+    ]
+    for act, state in steps:
         act("d1")
         qtbot.waitUntil(lambda state=state: it.controller.downloads[0].state is state)
     it.controller.cancel("d1")
@@ -159,3 +165,30 @@ def test_another_models_folder_has_another_queue(qtbot: QtBot, it: Fixture) -> N
     it.controller.add(group())
     qtbot.waitUntil(lambda: len(it.controller.downloads) == 1)
     assert it.queues[1].added
+
+
+def test_offline_pauses_all_and_online_goes_on_with_those(qtbot: QtBot, it: Fixture) -> None:
+    for name in "ab":
+        it.queue.put(download_of(group(name), name))
+    qtbot.waitUntil(lambda: len(it.controller.downloads) == 2)
+    it.controller.pause("a")
+    qtbot.waitUntil(lambda: it.queue.of("a").state is DownloadState.PAUSED)
+    it.controller.follow_network(offline_error())
+    qtbot.waitUntil(lambda: it.queue.of("b").state is DownloadState.PAUSED)
+    error = it.queue.of("b").error
+    assert error is not None
+    assert "offline" in error.what
+    qtbot.waitUntil(lambda: [each.state for each in it.controller.downloads] == [DownloadState.PAUSED] * 2)
+    it.controller.follow_network(None)
+    qtbot.waitUntil(lambda: it.queue.of("b").state is DownloadState.QUEUED)
+    assert it.queue.of("a").state is DownloadState.PAUSED, "that was the user's own wish"
+
+
+def test_suspended_it_lets_go_of_the_folder_until_it_starts_again(qtbot: QtBot, it: Fixture) -> None:
+    closed: list[bool] = []
+    it.controller.suspend(lambda: closed.append(it.queues[0].closed))
+    qtbot.waitUntil(lambda: closed == [True])
+    assert not it.controller.started
+    it.controller.start()
+    qtbot.waitUntil(lambda: it.controller.started)
+    assert len(it.queues) == 2

@@ -66,6 +66,18 @@ def test_what_is_too_large_is_asked_about_twice(qtbot: QtBot, files: FileGroups)
         row.button.click()
 
 
+def test_the_keyboard_stays_at_a_row_whose_buttons_change(qtbot: QtBot, files: FileGroups) -> None:
+    one = group()
+    row = shown(files, GroupView(one, FITS, copy=TWIN))
+    qtbot.waitUntil(row.isVisible)
+    files.activateWindow()
+    row.other.setFocus()
+    shown(files, GroupView(one, FITS, checking="Comparing the two files…"))
+    assert row.hasFocus()
+    shown(files, GroupView(one, FITS, progress="Downloading"))
+    assert row.button.hasFocus()
+
+
 def test_what_is_here_is_used(qtbot: QtBot, files: FileGroups) -> None:
     row = shown(files, GroupView(group(), FITS, copy=HERE))
     assert row.here.words == "Here"
@@ -77,7 +89,7 @@ def test_what_is_here_is_used(qtbot: QtBot, files: FileGroups) -> None:
 
 def test_a_file_as_large_elsewhere_is_offered(qtbot: QtBot, files: FileGroups) -> None:
     row = shown(files, GroupView(group(), FITS, copy=TWIN))
-    assert row.note.text() == "A file of the same size is in LM Studio. It is compared before it is used."
+    assert row.note.text() == "A file of the same size is here (LM Studio). It is compared before it is used."
     with qtbot.waitSignal(files.compareRequested):
         row.button.click()
     with qtbot.waitSignal(files.downloadRequested):

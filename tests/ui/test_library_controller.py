@@ -12,7 +12,10 @@ from pytestqt.qtbot import QtBot
 from forespeak.errors import UserFacingError
 from forespeak.models.library import ImportWay
 from forespeak.models.roots import Root, RootKind, own_root
-from forespeak.ui.library_controller import TaskKind, starter_only
+from forespeak.ui.badge import BadgeTone
+from forespeak.ui.library_controller import WEIGHED_AT_ONCE, starter_only
+from forespeak.ui.library_model import FitWords
+from forespeak.ui.library_state import TaskKind
 from ui.fake_library import item
 from ui.models_doubles import Surroundings, my_models, some_items
 
@@ -199,3 +202,26 @@ def test_nothing_but_the_starter_is_an_empty_library(tmp_path: Path) -> None:
     assert starter_only((draft, target))
     assert not starter_only((draft, target, some_items(tmp_path / "models")[0]))
     assert not starter_only((replace(draft, root=mine),))
+
+
+def test_what_headers_show_is_told_after_the_list(qtbot: QtBot, tmp_path: Path) -> None:
+    exact = FitWords("Tight", BadgeTone.CAUTION, "The model needs 9 GB of memory.", 1)
+    with my_models(tmp_path, weighed={"Small-1B-Q4_0": exact}) as around:
+        with qtbot.waitSignal(around.controller.fitsChanged):
+            read(qtbot, around)
+        fits = around.controller.state.fits
+        assert [fit for path, fit in fits.items() if path.stem == "Small-1B-Q4_0"] == [exact]
+        assert len(fits) == 3, "the others are judged as before"
+
+
+def test_many_headers_are_told_some_at_a_time(qtbot: QtBot, tmp_path: Path) -> None:
+    own = own_root(tmp_path / "models")
+    exact = FitWords("Tight", BadgeTone.CAUTION, "The model needs 9 GB of memory.", 1)
+    many = [item(f"m{number}", own) for number in range(WEIGHED_AT_ONCE + 1)]
+    with my_models(tmp_path, items=many, weighed={entry.name: exact for entry in many}) as around:
+        told: list[int] = []
+        around.controller.fitsChanged.connect(
+            lambda: told.append(list(around.controller.state.fits.values()).count(exact))
+        )
+        read(qtbot, around)
+        qtbot.waitUntil(lambda: told == [WEIGHED_AT_ONCE, WEIGHED_AT_ONCE + 1])

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 
 from forespeak.models.formats import ModelFormat
 from forespeak.models.library import LibraryItem
+from forespeak.models.memory import Fit
 from forespeak.models.roots import own_root
 from forespeak.ui.fit_words import fit_words
 from forespeak.ui.library_model import (
@@ -122,3 +123,20 @@ def test_what_is_in_use_stands_under_the_name(model: LibraryModel, items: list[L
 )
 def test_context_lengths_as_people_write_them(tokens: int, words: str) -> None:
     assert context_words(tokens) == words
+
+
+def test_only_rows_that_changed_are_painted_again(model: LibraryModel, items: list[LibraryItem]) -> None:
+    rows: list[int] = []
+    model.dataChanged.connect(lambda first, last: rows.extend(range(first.row(), last.row() + 1)))
+    fits = {entry.path: fit_words(by_size(entry), entry.size_bytes) for entry in items if entry.usable}
+    model.set_items(list(items), dict(fits))
+    assert rows == [], "the same again"
+    fits[items[1].path] = fit_words(Fit.TOO_LARGE, 1)
+    model.set_items(items, fits)
+    assert rows == [model.row_of(items[1].path)]
+    rows.clear()
+    model.set_uses({items[0].path: "Target now"})
+    assert rows == [model.row_of(items[0].path)]
+    rows.clear()
+    model.set_items([*items[:3], replace(items[3], size_bytes=5)], fits)
+    assert rows == [model.row_of(items[3].path)]

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from forespeak.models.library import LibraryItem
 from forespeak.models.roots import own_root
 from forespeak.ui.library_model import Column, LibraryFilter, LibraryModel
-from forespeak.ui.library_table import NARROWEST_NAME, LibraryTable
+from forespeak.ui.library_table import NARROWEST_NAME, WIDEST_NAME, LibraryTable
 from ui.fake_library import item
 from ui.models_doubles import some_items
 
@@ -117,3 +117,17 @@ def test_the_menu_key_asks_at_the_row(table: LibraryTable) -> None:
     table.customContextMenuRequested.emit(QPoint(2, 499))
     inside = table.viewport().mapFromGlobal(asked[0])
     assert table.rowAt(inside.y()) == 2
+
+
+def test_a_long_name_takes_the_room_of_what_is_needed_least(
+    qtbot: QtBot, table: LibraryTable, items: list[LibraryItem]
+) -> None:
+    table.resize(790, 500)
+    assert not table.isColumnHidden(Column.WHERE)
+    long = item("Qwen2.5-Coder-32B-Instruct-Q4_K_M-and-more", own_root(items[0].root.path))
+    library(table).set_items([*items, long], {})
+    assert table.isColumnHidden(Column.WHERE)
+    assert table.columnWidth(Column.NAME) >= WIDEST_NAME
+    # There is no room for a long name here, which does not cost more than a short one would.
+    table.resize(560, 500)
+    assert not table.isColumnHidden(Column.QUANT)

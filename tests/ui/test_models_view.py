@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from forespeak.models.download_record import DownloadState
 from forespeak.models.folders import Folders
 from forespeak.models.library_settings import LibrarySettingsFile
 from forespeak.models.starter import starter_draft_path
@@ -22,6 +23,7 @@ from forespeak.ui.navigation import CHAT_PAGE
 from forespeak.ui.preferences import PreferencesFile
 from forespeak.ui.window_menus import add_menus
 from ui.conftest import App, AppMaker
+from ui.hub_doubles import group
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 STARTER = starter_draft_path()
@@ -144,6 +146,45 @@ def test_the_folder_moves_with_its_files_and_the_choice_lasts(
     assert not before.exists()
     assert app.session.preferences.target == after
     qtbot.waitUntil(lambda: any(item.path == after for item in page.model.items), timeout=20_000)
+
+
+def test_the_folder_moves_with_its_downloads(
+    qtbot: QtBot, where: Folders, tmp_path: Path, open_app: Callable[..., tuple[App, ModelsEntry]]
+) -> None:
+    app, entry = open_app()
+    page = page_of(qtbot, app, entry).my_models
+    told: list[Path] = []
+    entry.folderMoved.connect(told.append)
+    downloads = entry.view().hub.downloads
+    qtbot.waitUntil(lambda: downloads.started)
+    # Without a network it waits, and holds its place in the folder.
+    downloads.add(group())
+    qtbot.waitUntil(lambda: [each.state for each in downloads.downloads] == [DownloadState.PAUSED])
+    elsewhere = tmp_path / "disk" / "models"
+    page.moveRequested.emit(elsewhere)
+    qtbot.waitUntil(lambda: any(elsewhere in each.paths[0].parents for each in downloads.downloads), timeout=20_000)
+    assert told == [elsewhere]
+    assert [each.state for each in downloads.downloads] == [DownloadState.PAUSED]
+    assert not list(where.models.glob(".downloads/*.json"))
+
+
+def test_a_move_that_cannot_be_leaves_the_downloads_as_they_were(
+    qtbot: QtBot, where: Folders, open_app: Callable[..., tuple[App, ModelsEntry]]
+) -> None:
+    app, entry = open_app()
+    page = page_of(qtbot, app, entry).my_models
+    downloads = entry.view().hub.downloads
+    qtbot.waitUntil(lambda: downloads.started)
+    downloads.add(group())
+    qtbot.waitUntil(lambda: [each.state for each in downloads.downloads] == [DownloadState.PAUSED])
+    problems: list[object] = []
+    entry.view().controller.problemFound.disconnect(app.session.problems.show_dialog)
+    entry.view().controller.problemFound.connect(problems.append)
+    page.moveRequested.emit(where.models / "inside")
+    qtbot.waitUntil(lambda: len(problems) == 1)
+    qtbot.waitUntil(lambda: downloads.started)
+    downloads.cancel(downloads.downloads[0].id)
+    qtbot.waitUntil(lambda: downloads.downloads == ())
 
 
 def test_page_way_and_folders_survive_a_restart(

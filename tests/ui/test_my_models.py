@@ -306,6 +306,25 @@ def test_an_empty_library_offers_good_pairs(qtbot: QtBot, tmp_path: Path) -> Non
         assert page.good_pairs.isVisible()
 
 
+def test_who_searches_sees_what_is_found_and_not_the_good_pairs(qtbot: QtBot, tmp_path: Path) -> None:
+    with my_models(tmp_path, pairs=[pair("small")]) as around:
+        show(qtbot, around)
+        page = around.page
+        page.pairs_button.click()
+        assert page.good_pairs is not None
+        assert page.good_pairs.isVisible()
+        assert page.scan_words.text() == ""
+        QTest.keyClicks(page.search, "coder")
+        assert page.table.isVisible()
+        assert page.scan_words.text() == "1 of 4 models"
+        page.pairs_button.click()
+        page.partner_box.activated.emit(0)
+        assert page.table.isVisible()
+        page.pairs_button.click()
+        QTest.keyClick(page.search, Qt.Key.Key_Down)
+        assert page.table.hasFocus()
+
+
 @pytest.mark.parametrize("width", [1200, 700, 420])
 def test_nothing_is_cut_at_any_width(qtbot: QtBot, tmp_path: Path, width: int) -> None:
     with my_models(tmp_path) as around:

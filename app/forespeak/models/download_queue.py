@@ -19,6 +19,7 @@ from forespeak.models.download_names import targets
 from forespeak.models.download_record import DownloadRecord, DownloadState, RecordFiles, new_id
 from forespeak.models.downloads import FileDownload
 from forespeak.models.file_hashes import FileHash, FileHashes
+from forespeak.models.hub_errors import HubError, HubProblem
 from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.part_file import PART, Verification
 from forespeak.models.transfer_rate import Limiter, Speed
@@ -36,7 +37,8 @@ class Download:
     """How a download stands. `done_bytes` of `total_bytes` are on the disk.
 
     `paths` are the places of `files`; they exist when it is DONE, and the first one is what is loaded (of an MLX model,
-    its folder). `notice` is a sentence on why nothing comes at the moment, `error` why it FAILED. `verified` is what
+    its folder). `notice` is a sentence on why nothing comes at the moment, `error` why it FAILED, or why it is PAUSED
+    where that was not the user's wish. `verified` is what
     the files, as far as they have come, were checked against.
     """
 
@@ -175,9 +177,10 @@ class DownloadQueue:
         self._tell(entry)
         return entry.id
 
-    def pause(self, name: str) -> None:
-        """What is there stays; nothing more comes."""
-        self._change(name, DownloadState.PAUSED, {DownloadState.QUEUED, DownloadState.RUNNING, DownloadState.VERIFYING})
+    def pause(self, name: str, why: UserFacingError | None = None) -> None:
+        """What is there stays; nothing more comes. `why`: what it waits for, if not for the user."""
+        allowed = {DownloadState.QUEUED, DownloadState.RUNNING, DownloadState.VERIFYING}
+        self._change(name, DownloadState.PAUSED, allowed, why)
 
     def resume(self, name: str) -> None:
         """Go on with what is paused or has failed, in its turn."""
@@ -265,13 +268,15 @@ class DownloadQueue:
         elif record.state is not DownloadState.DONE:
             self._entries.append(entry)
 
-    def _change(self, name: str, state: DownloadState, allowed: set[DownloadState]) -> None:
+    def _change(
+        self, name: str, state: DownloadState, allowed: set[DownloadState], why: UserFacingError | None = None
+    ) -> None:
         with self._acting:
             with self._lock:
                 entry = self._find(name)
                 if entry is None or entry.state not in allowed or self._closed:
                     return
-                entry.state, entry.error, entry.notice = state, None, ""
+                entry.state, entry.error, entry.notice = state, why, ""
                 if state is DownloadState.PAUSED:
                     self._stop(entry)
                 self._start_next()
@@ -353,7 +358,8 @@ class DownloadQueue:
             # Whoever stopped it has said what it is now.
             return
         except UserFacingError as failure:
-            state, error = DownloadState.FAILED, failure
+            waits = isinstance(failure, HubError) and failure.problem is HubProblem.OFFLINE
+            state, error = DownloadState.PAUSED if waits else DownloadState.FAILED, failure
         except Exception as failure:  # noqa: BLE001 - a bug of ours must not end the queue
             _log.exception("a download failed")
             state = DownloadState.FAILED

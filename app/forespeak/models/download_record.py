@@ -19,6 +19,7 @@ from forespeak.errors import UserFacingError
 from forespeak.models.file_lock import FileLock
 from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import GgufKind
+from forespeak.models.hub_errors import HubError, HubProblem
 from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.part_file import write_atomically
 
@@ -124,10 +125,29 @@ def _plain(record: DownloadRecord) -> dict[str, Any]:
     return {
         "place": record.place,
         "state": record.state.value,
-        "error": None if error is None else [error.what, error.why, error.remedy],
+        "error": None if error is None else _plain_error(error),
         "instead": [str(path) for path in record.instead],
         "group": {**asdict(group), "format": group.format.value, "kind": group.kind.value},
     }
+
+
+def _plain_error(error: UserFacingError) -> dict[str, Any]:
+    plain: dict[str, Any] = {"what": error.what, "why": error.why, "remedy": error.remedy}
+    if isinstance(error, HubError):
+        # With these, a window offers to act on it after a restart as before.
+        plain |= {"problem": error.problem.value, "page": error.page}
+    return plain
+
+
+def _parsed_error(plain: dict[str, Any] | list[str]) -> UserFacingError:
+    if isinstance(plain, list):
+        # As it was written before the problem was kept.
+        return UserFacingError(*plain)
+    words = (str(plain["what"]), str(plain["why"]), str(plain["remedy"]))
+    if "problem" not in plain:
+        return UserFacingError(*words)
+    page = plain["page"]
+    return HubError(HubProblem(plain["problem"]), *words, page=page if isinstance(page, str) else None)
 
 
 def _parsed(name: str, plain: dict[str, Any]) -> DownloadRecord:
@@ -150,6 +170,6 @@ def _parsed(name: str, plain: dict[str, Any]) -> DownloadRecord:
             tuple(group["missing"]),
         ),
         DownloadState(plain["state"]),
-        None if plain["error"] is None else UserFacingError(*plain["error"]),
+        None if plain["error"] is None else _parsed_error(plain["error"]),
         tuple(Path(path) for path in plain["instead"]),
     )

@@ -161,6 +161,7 @@ def make_session(
     session.watch_memory()
     session.preferencesChanged.connect(appearance.apply)
     models_entry = ModelsEntry(window, session, where, models)
+    models_entry.folderMoved.connect(models.set_folder)
     PairEntry(window, session, where, models_entry, partial(connect, log="engine-test.log"))
     CompareEntry(window, session, where, models, partial(connect, log="comparison.log"))
     if folder_problem is not None:

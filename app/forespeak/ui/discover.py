@@ -31,6 +31,7 @@ from forespeak.ui.hub_style import hub_style_sheet
 from forespeak.ui.icons import icon
 from forespeak.ui.repo_list import RepoList
 from forespeak.ui.repo_view import RepoView
+from forespeak.ui.search_field import SearchField
 from forespeak.ui.state_panel import StatePanel
 from forespeak.ui.theme import LIGHT, Theme
 
@@ -106,13 +107,11 @@ class DiscoverTab(QWidget):
     # -- parts
 
     def _make_search(self) -> None:
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(self.tr("Search the Hub, or paste an address"))
-        self.search.setAccessibleName(self.tr("Search the Hub"))
-        self.search.setClearButtonEnabled(True)
+        self.search = SearchField(self.tr("Search the Hub, or paste an address"))
         self.search.setMaxLength(200)
         self.search.textEdited.connect(self._typed)
-        self.search.returnPressed.connect(self._asked)
+        self.search.returnPressed.connect(self._entered)
+        self.search.leftDownwards.connect(self._go_to_list)
         self.format = QComboBox()
         self.format.setAccessibleName(self.tr("Format"))
         for kind, words in ((ModelFormat.GGUF, "GGUF"), (ModelFormat.MLX, self.tr("MLX (Apple silicon)"))):
@@ -319,6 +318,23 @@ class DiscoverTab(QWidget):
     @Slot()
     def _asked(self) -> None:
         self._controller.ask(self.query)
+
+    @Slot()
+    def _entered(self) -> None:
+        """Search; once that is done, the same key goes on to the list."""
+        status = self._controller.search
+        if status.state is SearchState.FOUND and status.query == self.query:
+            self._go_to_list()
+        else:
+            self._asked()
+
+    @Slot()
+    def _go_to_list(self) -> None:
+        if not self.list.isVisible():
+            return
+        if not self.list.currentIndex().isValid():
+            self.list.setCurrentIndex(self.list.repos.index(0))
+        self.list.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @Slot()
     def _filter_changed(self) -> None:

@@ -24,6 +24,10 @@ class DiskModels:
         self._folder = models_folder
         self._judge = judge
 
+    def set_folder(self, models_folder: Path) -> None:
+        """The models are in another folder now, the starter's target among them."""
+        self._folder = models_folder
+
     def starter(self) -> Starter | None:
         if starter_draft_path() is None:
             return None

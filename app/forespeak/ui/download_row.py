@@ -327,7 +327,8 @@ def state_words(download: Download) -> str:
         case DownloadState.QUEUED:
             return _tr("Waiting for its turn · {0}").format(amount if download.done_bytes else total)
         case DownloadState.PAUSED:
-            return _tr("Paused · {0}").format(amount)
+            why = "" if download.error is None else f" {download.error.what}"
+            return _tr("Paused · {0}").format(amount) + (why and f" ·{why}")
         case DownloadState.DONE:
             return f"{_done_words(download)} · {total}"
         case DownloadState.CANCELLED:

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from forespeak.errors import UserFacingError
 from forespeak.models.download_queue import Download
 from forespeak.models.download_record import DownloadState
+from forespeak.models.hub_errors import HubError, HubProblem
 from forespeak.models.hub_files import HubFileGroup
 from forespeak.ui.background import Worker
 
@@ -27,7 +28,7 @@ class Queue(Protocol):
         """Raises UserFacingError."""
         ...
 
-    def pause(self, name: str) -> None: ...
+    def pause(self, name: str, why: UserFacingError | None = ...) -> None: ...
 
     def resume(self, name: str) -> None: ...
 
@@ -99,10 +100,15 @@ class DownloadsController(QObject):
 
     def reopen(self) -> None:
         """The models folder is another one now, with a list of its own."""
+        self.suspend(self.start)
+
+    def suspend(self, then: Callable[[], None]) -> None:
+        """Stop everything, so that the models folder can be moved, parts and list included; then `then`.
+
+        `start` goes on with what was running, in the folder that is the models folder by then.
+        """
         old, self._queue = self._queue, None
-        if old is not None:
-            self._worker.run(old.close)
-        self.start()
+        self._worker.run((lambda: None) if old is None else old.close, lambda _: then(), self._fail)
 
     def close(self) -> None:
         """Stop everything; it goes on when the window opens again. Takes no longer than the window may."""
@@ -124,8 +130,9 @@ class DownloadsController(QObject):
         files = tuple(instead)
         self._do(lambda queue: queue.add(group, files))
 
-    def pause(self, name: str) -> None:
-        self._do(lambda queue: queue.pause(name))
+    def pause(self, name: str, why: UserFacingError | None = None) -> None:
+        """`why`: what it waits for, if not for the user."""
+        self._do(lambda queue: queue.pause(name, why))
 
     def resume(self, name: str) -> None:
         self._do(lambda queue: queue.resume(name))
@@ -147,6 +154,20 @@ class DownloadsController(QObject):
     def pause_all(self) -> None:
         for download in self.downloads:
             self.pause(download.id)
+
+    @Slot(object)
+    def follow_network(self, offline: UserFacingError | None) -> None:
+        """The user went offline, for which there is a sentence: nothing more comes. None: what waited goes on."""
+        for download in self.downloads:
+            error = download.error
+            if offline is not None:
+                self.pause(download.id, offline)
+            elif (
+                download.state is DownloadState.PAUSED
+                and isinstance(error, HubError)
+                and error.problem is HubProblem.OFFLINE
+            ):
+                self.resume(download.id)
 
     def resume_all(self) -> None:
         for download in self.downloads:

@@ -138,7 +138,9 @@ class GroupRow(QFrame):
         if copy is not None and copy.same_repo:
             return self.tr("In {0}.").format(copy.place)
         if copy is not None:
-            return self.tr("A file of the same size is in {0}. It is compared before it is used.").format(copy.place)
+            return self.tr("A file of the same size is here ({0}). It is compared before it is used.").format(
+                copy.place
+            )
         if self._sure and view.fit is not None:
             return view.fit.why
         return view.recommended
@@ -146,6 +148,7 @@ class GroupRow(QFrame):
     def _show_buttons(self) -> None:
         view = self.view
         copy = view.copy
+        focused = next((each for each in (self.button, self.other, self) if each.hasFocus()), None)
         primary, other = "", ""
         if view.checking:
             pass
@@ -162,6 +165,9 @@ class GroupRow(QFrame):
             button.setText(words)
             button.setVisible(bool(words))
             button.setAccessibleName(f"{words} {self.name.text()}".strip())
+        if focused is self or (focused is not None and focused.isHidden()):
+            # The keyboard stays at this row, whatever its buttons become.
+            (self.button if primary else self).setFocus(Qt.FocusReason.OtherFocusReason)
         self.button.setToolTip(self.tr("Load it as the target.") if copy is not None and copy.same_repo else "")
         wanted = "primaryButton" if view.recommended and not view.progress and copy is None else ""
         if self.button.objectName() != wanted:

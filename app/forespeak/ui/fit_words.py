@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
-from forespeak.models.memory import Fit
+from forespeak.models.memory import Fit, MemoryPlan
 from forespeak.models.sizes import size_words
 from forespeak.ui.badge import BadgeTone
 from forespeak.ui.library_model import FitWords
@@ -12,6 +12,13 @@ from forespeak.ui.library_model import FitWords
 
 def _tr(words: str) -> str:
     return QCoreApplication.translate("FitWords", words)
+
+
+def plan_words(plan: MemoryPlan) -> FitWords:
+    """With the plan's own sentence as the reason, and the context that it counts on."""
+    known = fit_words(plan.fit, plan.needed_bytes)
+    context = _tr("With a context of {count} tokens.").format(count=f"{plan.context_length:,}")
+    return FitWords(known.words, known.tone, f"{plan.sentence} {context}", known.order)
 
 
 def fit_words(fit: Fit, size_bytes: int) -> FitWords:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
@@ -18,105 +17,25 @@ from forespeak.models.roots import Root, RootKind
 from forespeak.models.starter import starter_target_path
 from forespeak.ui.background import Worker
 from forespeak.ui.library_model import FitWords
+from forespeak.ui.library_state import (
+    Cancelled,
+    CheckFiles,
+    LibraryState,
+    ModelLibrary,
+    Progress,
+    RemovedModel,
+    Task,
+    TaskKind,
+)
 
 T = TypeVar("T")
-Progress = Callable[[int, int], None]
-Cancelled = Callable[[], bool]
 SHOW_EVERY_MS = 100
+REST_SECONDS = 0.02
+"""Between two headers that nobody waits for, so that the window has the processor first."""
+WEIGHED_AT_ONCE = 24
+"""How many are shown together while they are read."""
 CLOSE_SECONDS = 0.8
 MOST_TOLD = 5
-
-
-class RemovedModel(Protocol):
-    """A model that was taken out of the library, until it is decided."""
-
-    def undo(self) -> None:
-        """Put it back. Raises UserFacingError."""
-        ...
-
-    def finish(self) -> None:
-        """Delete it for good. Raises UserFacingError."""
-        ...
-
-
-class ModelLibrary(Protocol):
-    """What is asked of `models.library.Library`. All of it reads or writes the disk, and raises UserFacingError."""
-
-    def roots(self) -> tuple[Root, ...]:
-        """The models folder first."""
-        ...
-
-    def scan(self, progress: Progress, cancelled: Cancelled) -> tuple[LibraryItem, ...]: ...
-
-    def import_models(
-        self, sources: Sequence[Path], way: ImportWay, progress: Progress, cancelled: Cancelled
-    ) -> ImportResult: ...
-
-    def remove(self, item: LibraryItem) -> RemovedModel: ...
-
-    def move_to(self, folder: Path, progress: Progress, cancelled: Cancelled) -> bool:
-        """Move the models folder with all that is in it; False if it was cancelled and stays where it was."""
-        ...
-
-    def recover(self) -> bool:
-        """Put in order what a crash has left. True if the models folder is another one now."""
-        ...
-
-    def set_added(self, folders: Sequence[Path]) -> None:
-        """The read-only folders that the user added, from the next scan on."""
-        ...
-
-    def free_bytes(self) -> int:
-        """What the disk of the models folder has left; 0 if that cannot be told."""
-        ...
-
-    def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Call `changed`, on any thread, after files came or went. Returns what ends the watching."""
-        ...
-
-
-class CheckFiles(Protocol):
-    """Reads all of a model's files; says in words what was found to be right. Raises UserFacingError."""
-
-    def __call__(self, item: LibraryItem, progress: Progress, cancelled: Cancelled) -> str: ...
-
-
-class TaskKind(Enum):
-    IMPORT = "import"
-    MOVE = "move"
-    VERIFY = "verify"
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What is being done, and how far it is, in bytes. `total` 0: not known yet."""
-
-    kind: TaskKind
-    name: str
-    done: int = 0
-    total: int = 0
-    cancelling: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LibraryState:
-    """`read`: whether a scan has ended. `scan` is (done, of how many) while one runs."""
-
-    items: tuple[LibraryItem, ...] = ()
-    fits: Mapping[Path, FitWords] = field(default_factory=dict)
-    roots: tuple[Root, ...] = ()
-    free_bytes: int | None = None
-    read: bool = False
-    scan: tuple[int, int] | None = None
-
-    @property
-    def own_bytes(self) -> int:
-        """What lies in the models folder."""
-        return sum(item.size_bytes for item in self.items if not item.root.read_only)
-
-    @property
-    def own_count(self) -> int:
-        return sum(not item.root.read_only for item in self.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +47,15 @@ class _Scanned:
 
 
 class LibraryController(QObject):
-    """`fit_of` and `suits` (target, draft) are asked off the UI thread."""
+    """`fit_of` and `suits` (target, draft) are asked off the UI thread.
+
+    `weigh` is a slow `fit_of`, asked of one model after the other when the list is shown already; None: as before.
+    """
 
     changed = Signal()
     """Of `state`"""
+    fitsChanged = Signal()
+    """Only `state.fits` is another one"""
     scanProgressed = Signal()
     taskChanged = Signal()
     noticed = Signal(str)
@@ -152,12 +76,14 @@ class LibraryController(QObject):
         suits: Callable[[Path, Path], bool],
         check: CheckFiles,
         parent: QObject | None = None,
+        weigh: Callable[[LibraryItem], FitWords | None] = lambda _: None,
     ) -> None:
         super().__init__(parent)
         self._library = library
         self._fit_of = fit_of
         self._suits = suits
         self._check = check
+        self._weigh = weigh
         self.state = LibraryState()
         self.task: Task | None = None
         self.removals: list[tuple[str, RemovedModel]] = []
@@ -166,6 +92,7 @@ class LibraryController(QObject):
         self._doer = Worker("library-task", self)
         self._stop_scan = threading.Event()
         self._stop_task = threading.Event()
+        self._stop_weighing = threading.Event()
         self._scanning = False
         self._again = False
         self._counts = (0, 0)
@@ -192,6 +119,7 @@ class LibraryController(QObject):
         if self._scanning:
             self._again = True
             return
+        self._stop_weighing.set()
         self._scanning, self._again = True, False
         self._counts = (0, 0)
         self.state = replace(self.state, scan=(0, 0))
@@ -298,6 +226,7 @@ class LibraryController(QObject):
         self._look.stop()
         self._stop_scan.set()
         self._stop_task.set()
+        self._stop_weighing.set()
         deadline = time.monotonic() + CLOSE_SECONDS
         self._scanner.close(CLOSE_SECONDS)
         if self._unwatch is not None:
@@ -382,7 +311,32 @@ class LibraryController(QObject):
         if not self._stop_scan.is_set():
             self.state = LibraryState(found.items, found.fits, found.roots, found.free_bytes, read=True)
             self.changed.emit()
+            self._weigh_some(found.items)
         self._scan_ended()
+
+    def _weigh_some(self, items: Sequence[LibraryItem]) -> None:
+        """The next few of them, and then the rest, unless another scan begins."""
+        self._stop_weighing = stop = threading.Event()
+
+        def read() -> tuple[dict[Path, FitWords], int]:
+            fits: dict[Path, FitWords] = {}
+            for number, item in enumerate(items):
+                if stop.is_set() or len(fits) == WEIGHED_AT_ONCE:
+                    return fits, number
+                if item.usable and (fit := self._weigh(item)) is not None:
+                    fits[item.path] = fit
+                    stop.wait(REST_SECONDS)
+            return fits, len(items)
+
+        def came(outcome: tuple[dict[Path, FitWords], int]) -> None:
+            fits, number = outcome
+            if fits:
+                self.state = replace(self.state, fits={**self.state.fits, **fits})
+                self.fitsChanged.emit()
+            if number < len(items) and not stop.is_set():
+                self._weigh_some(items[number:])
+
+        self._scanner.run(read, came, self._fail)
 
     def _scan_failed(self, error: Exception) -> None:
         self._scanning = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -100,8 +100,8 @@ class LibraryModel(QAbstractTableModel):
     # -- what it is told
 
     def set_items(self, items: Sequence[LibraryItem], fits: Mapping[Path, FitWords]) -> None:
-        self._items, self._fits = tuple(items), fits
-        self._arrange()
+        before, self._items, self._fits = self._fits, tuple(items), fits
+        self._arrange({path for path in before.keys() | fits.keys() if before.get(path) != fits.get(path)})
 
     def set_filter(self, wanted: LibraryFilter) -> None:
         if wanted != self._filter:
@@ -110,9 +110,9 @@ class LibraryModel(QAbstractTableModel):
 
     def set_uses(self, uses: Mapping[Path, str]) -> None:
         """By path, what a model is in use as, in words."""
-        if uses != self._uses:
-            self._uses = dict(uses)
-            self._touch()
+        before, self._uses = self._uses, dict(uses)
+        changed = {path for path in before.keys() | uses.keys() if before.get(path) != uses.get(path)}
+        self._touch(row for row, item in enumerate(self._shown) if item.path in changed)
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         self._column, self._order = Column(max(0, column)), order
@@ -180,11 +180,12 @@ class LibraryModel(QAbstractTableModel):
 
     # -- inside
 
-    def _touch(self) -> None:
-        if self._shown:
-            self.dataChanged.emit(self.index(0, 0), self.index(len(self._shown) - 1, len(Column) - 1))
+    def _touch(self, rows: Iterable[int]) -> None:
+        """Painting a row takes a millisecond on a slow machine: those that stay as they are are left alone."""
+        for row in rows:
+            self.dataChanged.emit(self.index(row, 0), self.index(row, len(Column) - 1))
 
-    def _arrange(self) -> None:
+    def _arrange(self, judged_anew: Collection[Path] = ()) -> None:
         shown = [item for item in self._items if self._filter.shows(item)]
         shown.sort(key=lambda item: (item.name.casefold(), str(item.path)))
         key = self._key(self._column)
@@ -194,8 +195,8 @@ class LibraryModel(QAbstractTableModel):
         known.sort(key=key, reverse=self._order is Qt.SortOrder.DescendingOrder)  # type: ignore[arg-type]
         arranged = known + unknown
         if [item.path for item in arranged] == [item.path for item in self._shown]:
-            self._shown = arranged
-            self._touch()
+            before, self._shown = self._shown, arranged
+            self._touch(row for row, item in enumerate(arranged) if item != before[row] or item.path in judged_anew)
             return
         self.beginResetModel()
         self._shown = arranged

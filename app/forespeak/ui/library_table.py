@@ -31,7 +31,8 @@ from forespeak.ui.library_model import (
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, TEXT_PIXELS, Theme, ui_font
 
 ROW_HEIGHT = 54
-NARROWEST_NAME = 230
+NARROWEST_NAME, WIDEST_NAME = 230, 340
+"""Between these, the name is as wide as the longest one here needs."""
 PADDING = 10
 WIDTHS = {
     Column.ARCHITECTURE: 112,
@@ -51,6 +52,8 @@ LEAST_NEEDED = (
     Column.FIT,
 )
 """In which order columns give way to the name; the details have them all."""
+NEVER_FOR_A_LONG_NAME = frozenset({Column.QUANT, Column.FIT})
+"""Only where there is no room even for a short one."""
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -149,6 +152,7 @@ class LibraryTable(QTableView):
         self._library = model
         self._path: Path | None = None
         self._scroll = 0
+        self._name_width = NARROWEST_NAME
         self.setModel(model)
         self.delegate = LibraryDelegate(self)
         self.setItemDelegate(self.delegate)
@@ -178,7 +182,7 @@ class LibraryTable(QTableView):
         self.sortByColumn(Column.NAME, Qt.SortOrder.AscendingOrder)
         model.modelAboutToBeReset.connect(self._before_reset)
         model.modelReset.connect(self._after_reset)
-        model.dataChanged.connect(self._tell)
+        model.dataChanged.connect(self._data_changed)
         self.selectionModel().currentRowChanged.connect(self._current_changed)
         self.doubleClicked.connect(self._open_current)
         self.customContextMenuRequested.connect(self._ask_menu)
@@ -227,10 +231,11 @@ class LibraryTable(QTableView):
     # -- inside
 
     def _fold(self) -> None:
-        room = self.viewport().width() - NARROWEST_NAME
+        room = self.viewport().width()
         hidden: set[Column] = set()
         for column in LEAST_NEEDED:
-            if sum(width for known, width in WIDTHS.items() if known not in hidden) <= room:
+            name = NARROWEST_NAME if column in NEVER_FOR_A_LONG_NAME else self._name_width
+            if sum(width for known, width in WIDTHS.items() if known not in hidden) <= room - name:
                 break
             hidden.add(column)
         for column in WIDTHS:
@@ -241,8 +246,18 @@ class LibraryTable(QTableView):
     def _before_reset(self) -> None:
         self._scroll = self.verticalScrollBar().value()
 
+    def _measure_names(self) -> None:
+        metrics = QFontMetrics(ui_font(TEXT_PIXELS, QFont.Weight.DemiBold.value))
+        # Of all models, so that columns do not come and go with each letter of a search.
+        widest = max((metrics.horizontalAdvance(item.name) for item in self._library.items), default=0)
+        width = min(WIDEST_NAME, max(NARROWEST_NAME, widest + 2 * PADDING))
+        if width != self._name_width:
+            self._name_width = width
+            self._fold()
+
     @Slot()
     def _after_reset(self) -> None:
+        self._measure_names()
         row = None if self._path is None else self._library.row_of(self._path)
         if row is not None:
             selection = self.selectionModel()
@@ -258,8 +273,12 @@ class LibraryTable(QTableView):
             self._path = None
         self._tell()
 
-    @Slot()
-    def _tell(self, *_: object) -> None:
+    @Slot(QModelIndex, QModelIndex)
+    def _data_changed(self, first: QModelIndex, last: QModelIndex) -> None:
+        if first.row() <= self.currentIndex().row() <= last.row():
+            self._tell()
+
+    def _tell(self) -> None:
         """The same model may have other facts now."""
         self.chosen.emit(self.current)
 

@@ -47,6 +47,7 @@ class ModelDetails(QFrame):
         self.setProperty("card", True)
         self._theme: Theme | None = None
         self.item: LibraryItem | None = None
+        self._shown: tuple[LibraryItem, FitWords | None, str, str] | None = None
         self.title = QLabel()
         self.title.setProperty("heading", True)
         self.title.setWordWrap(True)
@@ -119,10 +120,12 @@ class ModelDetails(QFrame):
             place = 0 if number == 0 else number + first - 1
             self._grid.addWidget(button, place // columns, place % columns, 1, first if number == 0 else 1)
 
-    def show_item(self, item: LibraryItem, fit: FitWords | None, use: str = "") -> None:
-        if item == self.item and self.note.text() == use and self.fit_badge.words == (fit.words if fit else ""):
+    def show_item(self, item: LibraryItem, fit: FitWords | None, use: str = "", suits: str = "") -> None:
+        """`use`: what it is in use as; `suits`: how its vocabulary goes with the target's."""
+        shown = (item, fit, use, suits)
+        if shown == self._shown:
             return
-        self.item = item
+        self._shown, self.item = shown, item
         self.title.setText(item.name)
         self.format_badge.set_words(item.format.value)
         self.fit_badge.set_words(fit.words if fit else "", fit.tone if fit else BadgeTone.QUIET, fit.why if fit else "")
@@ -134,7 +137,12 @@ class ModelDetails(QFrame):
             widget = entry.widget()
             if widget is not None:
                 widget.deleteLater()
-        for row, (name, words) in enumerate(self.facts_of(item)):
+        facts = [
+            (self.tr("Memory"), "" if fit is None else fit.why),
+            (self.tr("With the target"), suits),
+            *self.facts_of(item),
+        ]
+        for row, (name, words) in enumerate((name, words) for name, words in facts if words):
             key = QLabel(name)
             key.setProperty("caption", True)
             value = QLabel(breakable(words))

@@ -28,6 +28,8 @@ class ModelsEntry(QObject):
 
     draftWanted = Signal(object)
     """Path of a model for which a draft is to be found"""
+    folderMoved = Signal(object)
+    """Path of the models folder now"""
 
     def __init__(self, window: MainWindow, session: Session, where: Folders, models: Models) -> None:
         super().__init__(session)
@@ -49,6 +51,7 @@ class ModelsEntry(QObject):
 
             self._view = ModelsView(self._session, self._where, self._models)
             self._view.draftWanted.connect(self.draftWanted)
+            self._view.folderMoved.connect(self.folderMoved)
         return self._view
 
     def close(self) -> None:

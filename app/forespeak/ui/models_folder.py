@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 from forespeak.models.roots import Root, RootKind
 from forespeak.models.sizes import size_words
 from forespeak.ui.form import caption
-from forespeak.ui.library_controller import LibraryState
+from forespeak.ui.library_state import LibraryState
 
 
 class FolderBar(QFrame):

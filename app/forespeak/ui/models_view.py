@@ -8,24 +8,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from forespeak.errors import UserFacingError
 from forespeak.models.file_hashes import FileHashes
 from forespeak.models.folders import Folders
 from forespeak.models.good_pairs import good_pairs
+from forespeak.models.hub_errors import offline_error
 from forespeak.models.hub_results import HubRepo
+from forespeak.models.hub_settings import HubSettings
 from forespeak.models.library import ImportWay, Library, LibraryItem
 from forespeak.models.library_settings import LibrarySettings, LibrarySettingsFile
 from forespeak.models.memory import fit_of
 from forespeak.models.roots import known_roots
 from forespeak.ui.check_files import FileChecker
-from forespeak.ui.fit_words import fit_words
 from forespeak.ui.good_pairs import GoodPairs
 from forespeak.ui.hub_parts import HubParts
-from forespeak.ui.library_controller import LibraryController, ModelLibrary
-from forespeak.ui.library_model import FitWords
+from forespeak.ui.library_controller import LibraryController
+from forespeak.ui.library_state import ModelLibrary
+from forespeak.ui.memory_fits import MemoryFits
 from forespeak.ui.models_entry import MODELS_PAGE
 from forespeak.ui.models_page import ModelsPage
 from forespeak.ui.my_models import MyModels
@@ -34,6 +36,7 @@ from forespeak.ui.pair_controller import Models
 from forespeak.ui.pair_fetcher import PairFetcher
 from forespeak.ui.preferences import Preferences
 from forespeak.ui.session import Session
+from forespeak.ui.target_verdicts import TargetVerdicts
 
 
 class ModelsView(QObject):
@@ -41,6 +44,8 @@ class ModelsView(QObject):
 
     draftWanted = Signal(object)
     """Path of a model for which a draft is to be found"""
+    folderMoved = Signal(object)
+    """Path of the models folder now"""
 
     def __init__(
         self,
@@ -62,14 +67,19 @@ class ModelsView(QObject):
         )
         self.hub = make_hub(self)
         checker = FileChecker(lambda: FileHashes(self.models_folder()))
-        self.controller = LibraryController(self.library, self._fit_of, self._suits, checker, self)
+        self.fits = MemoryFits(self.hub.machine)
+        self.controller = LibraryController(
+            self.library, self.fits.known, self._suits, checker, self, weigh=self.fits.read
+        )
         self.fetcher = PairFetcher(self._ask_repo, self.hub.downloads, self)
         self._page: ModelsPage | None = None
         self._discover = self._downloads = 0
-        self._downloading = self._begun = False
+        self._downloading = self._begun = self._moving = False
         self.controller.changed.connect(self._library_changed)
         self.controller.problemFound.connect(session.problems.show_dialog)
         self.controller.folderMoved.connect(self._folder_moved)
+        self.controller.taskChanged.connect(self._task_changed)
+        self.hub.account.settingsChanged.connect(self._hub_settings_changed)
         self.controller.removalsChanged.connect(session.window.undoChanged)
         self.hub.downloads.changed.connect(self.fetcher.downloads_changed)
         self.hub.downloads.runningChanged.connect(self._count_downloads)
@@ -107,7 +117,13 @@ class ModelsView(QObject):
 
     def make_page(self) -> ModelsPage:
         """The page with its three tabs; begins to read the library."""
-        mine = MyModels(self.controller, self._make_pairs, self._session.file_worker, lambda: self._settings.added)
+        mine = MyModels(
+            self.controller,
+            self._make_pairs,
+            self._session.file_worker,
+            lambda: self._settings.added,
+            TargetVerdicts(self._models.fit, self._session.file_worker, self),
+        )
         self._page = page = ModelsPage(mine)
         self._discover = page.add_tab(self.tr("Discover"), self._make_discover)
         self._downloads = page.add_tab(self.tr("Downloads"), self._make_downloads)
@@ -179,9 +195,6 @@ class ModelsView(QObject):
 
     # -- asked off the UI thread
 
-    def _fit_of(self, item: LibraryItem) -> FitWords:
-        return fit_words(fit_of(item.size_bytes, self.hub.machine()), item.size_bytes)
-
     def _suits(self, target: Path, draft: Path) -> bool:
         return self._models.fit(target, draft).fits
 
@@ -217,16 +230,29 @@ class ModelsView(QObject):
 
     @Slot(object)
     def _move(self, folder: Path) -> None:
-        if self.hub.downloads.running:
-            self._session.problems.show_dialog(
-                UserFacingError(
-                    self.tr("The models folder cannot be changed now."),
-                    self.tr("Downloads are on their way into it."),
-                    self.tr("Pause them first, or wait until they are done."),
-                )
-            )
+        if self.controller.task is None and not self._moving:
+            # Downloads move along with what is there of them, and go on in the new place.
+            self._moving = True
+            self.hub.downloads.suspend(lambda: self.controller.move_to(folder))
         else:
+            # Which says why it cannot.
             self.controller.move_to(folder)
+
+    @Slot()
+    def _task_changed(self) -> None:
+        if self._moving and self.controller.task is None:
+            # Once everybody knows of the new folder, or that it stays the old one.
+            QTimer.singleShot(0, self, self._moved)
+
+    @Slot()
+    def _moved(self) -> None:
+        if self._moving:
+            self._moving = False
+            self.hub.downloads.start()
+
+    @Slot(object)
+    def _hub_settings_changed(self, settings: HubSettings) -> None:
+        self.hub.downloads.follow_network(offline_error() if settings.offline else None)
 
     # -- what is to last
 
@@ -247,8 +273,9 @@ class ModelsView(QObject):
     def _folder_moved(self, folder: Path) -> None:
         before = self._settings.own
         self._store(replace(self._settings, own=folder))
-        if before != folder:
+        if before != folder and not self._moving:
             self.hub.downloads.reopen()
+        self.folderMoved.emit(folder)
         preferences = self._session.preferences
         moved = {
             item.path: folder / item.path.relative_to(item.root.path)
@@ -268,6 +295,9 @@ class ModelsView(QObject):
                 recent=tuple(now(path) for path in preferences.recent),
             )
         )
+        if target is None:
+            # What is offered instead of a choice may lie in the folder.
+            self._session.pair.start()
 
     def _store(self, settings: LibrarySettings) -> None:
         self._settings = settings

@@ -10,32 +10,28 @@ from PySide6.QtGui import (
     QDragEnterEvent,
     QDragLeaveEvent,
     QDropEvent,
-    QKeySequence,
     QResizeEvent,
 )
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QComboBox,
-    QHBoxLayout,
     QLabel,
-    QLineEdit,
-    QPushButton,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from forespeak.models.formats import ModelFormat
 from forespeak.models.library import ImportWay, LibraryItem
 from forespeak.ui.background import Worker
 from forespeak.ui.good_pairs import GoodPairs
-from forespeak.ui.import_models import ImportButton, ImportDialog, dropped_models
+from forespeak.ui.import_models import ImportDialog, dropped_models
 from forespeak.ui.library_controller import LibraryController, starter_only
+from forespeak.ui.library_head import LibraryHead
 from forespeak.ui.library_model import LibraryFilter, LibraryModel
 from forespeak.ui.library_table import LibraryTable
 from forespeak.ui.model_actions import ModelActions
 from forespeak.ui.model_details import ModelDetails
 from forespeak.ui.models_folder import FolderBar, FoldersDialog
+from forespeak.ui.target_verdicts import TargetVerdicts
 from forespeak.ui.task_bar import PageToast, TaskBar
 from forespeak.ui.theme import Theme
 
@@ -68,11 +64,13 @@ class MyModels(QWidget):
         make_good_pairs: Callable[[], GoodPairs],
         worker: Worker,
         added_folders: Callable[[], Sequence[Path]] = tuple,
+        verdicts: TargetVerdicts | None = None,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self._controller = controller
         self._added_folders = added_folders
+        self._verdicts = verdicts
         self._way: ImportWay | None = None
         self._uses: Mapping[Path, str] = {}
         self._asked_for_table = False
@@ -98,41 +96,10 @@ class MyModels(QWidget):
     # -- parts
 
     def _lay_out(self) -> None:
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(self.tr("Search my models"))
-        self.search.setAccessibleName(self.tr("Search my models"))
-        self.search.setClearButtonEnabled(True)
-        self.search.setMinimumWidth(120)
-        self.format_box = QComboBox()
-        self.format_box.setAccessibleName(self.tr("Format"))
-        self.format_box.addItem(self.tr("All formats"), None)
-        for kind in ModelFormat:
-            self.format_box.addItem(kind.value, kind)
-        self.partner_box = QComboBox()
-        self.partner_box.setAccessibleName(self.tr("Drafts for a target"))
-        self.partner_box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.partner_box.setMinimumContentsLength(16)
-        self.pairs_button = QPushButton(self.tr("Good pairs"))
-        self.pairs_button.setCheckable(True)
-        self.pairs_button.setToolTip(self.tr("Well-known pairs of target and draft, by the memory they need"))
-        self.refresh_button = QPushButton(self.tr("Refresh"))
-        self.refresh_button.setToolTip(self.tr("Look at the folders again"))
-        self.refresh_button.setShortcut(QKeySequence("F5"))
-        self.import_button = ImportButton()
-        self._filters = QHBoxLayout()
-        self._filters.setSpacing(8)
-        self._filters.addWidget(self.format_box)
-        self._filters.addWidget(self.partner_box, 1)
-        self._head = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._head.setSpacing(8)
-        self._head.addWidget(self.search, 1)
-        self._head.addLayout(self._filters, 1)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        for button in (self.pairs_button, self.refresh_button, self.import_button):
-            buttons.addWidget(button)
-        self._head.addLayout(buttons)
-
+        self.head = head = LibraryHead()
+        self.search, self.format_box, self.partner_box = head.search, head.format_box, head.partner_box
+        self.pairs_button, self.refresh_button = head.pairs_button, head.refresh_button
+        self.import_button = head.import_button
         self.scan_words = QLabel()
         self.scan_words.setProperty("caption", True)
         # A label of a fixed size does not make the whole page be laid out and painted with each new count.
@@ -158,7 +125,7 @@ class MyModels(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 14, 0, 0)
         layout.setSpacing(10)
-        layout.addLayout(self._head)
+        layout.addWidget(head)
         layout.addWidget(self.scan_words)
         layout.addWidget(self.stack, 1)
         layout.addWidget(self.task_bar)
@@ -167,13 +134,20 @@ class MyModels(QWidget):
     def _connect(self) -> None:
         controller = self._controller
         controller.changed.connect(self._show_state)
+        controller.fitsChanged.connect(self._show_fits)
         controller.scanProgressed.connect(self._show_scan)
         controller.taskChanged.connect(self._show_task)
         controller.noticed.connect(self._notice)
         controller.imported.connect(self._imported)
         controller.removalsChanged.connect(self._removals_changed)
         self.search.textChanged.connect(self._filter)
-        self.search.returnPressed.connect(self.table.setFocus)
+        if self._verdicts is not None:
+            self._verdicts.changed.connect(self._show_current)
+        self.search.textEdited.connect(self._leave_pairs)
+        self.search.returnPressed.connect(self._go_to_table)
+        self.search.leftDownwards.connect(self._go_to_table)
+        for box in (self.format_box, self.partner_box):
+            box.activated.connect(self._leave_pairs)
         self.format_box.currentIndexChanged.connect(self._filter)
         self.partner_box.currentIndexChanged.connect(self._partner_chosen)
         self.pairs_button.toggled.connect(self._pairs_toggled)
@@ -210,6 +184,8 @@ class MyModels(QWidget):
 
     def set_uses(self, target: Path | None, draft: Path | None) -> None:
         """Which models are in use now."""
+        if self._verdicts is not None:
+            self._verdicts.target = target
         uses: dict[Path, str] = {}
         if draft is not None:
             uses[draft] = self.tr("Draft now")
@@ -254,7 +230,8 @@ class MyModels(QWidget):
         self.model.set_items(state.items, state.fits)
         if self.good_pairs is not None:
             self.good_pairs.refresh()
-        self._show_targets()
+        if not self.head.show_targets(self.model.items, self._partner):
+            self._partner_chosen()
         self._show_rows()
         self._show_scan()
         self.folder_bar.show_state(state, self._controller.task is not None)
@@ -266,6 +243,11 @@ class MyModels(QWidget):
         if self._wanted is not None and self.table.choose(self._wanted):
             self._wanted = None
 
+    @Slot()
+    def _show_fits(self) -> None:
+        state = self._controller.state
+        self.model.set_items(state.items, state.fits)
+
     def _show_pairs(self, shown: bool) -> None:
         if shown and self.good_pairs is None:
             self.good_pairs = self._make_good_pairs()
@@ -276,6 +258,7 @@ class MyModels(QWidget):
         self.pairs_button.blockSignals(True)
         self.pairs_button.setChecked(shown)
         self.pairs_button.blockSignals(False)
+        self._show_scan()
 
     @Slot()
     def _show_rows(self) -> None:
@@ -302,7 +285,7 @@ class MyModels(QWidget):
             words = self.tr("Reading {done} of {total} models").format(done=min(scan[0] + 1, scan[1]), total=scan[1])
         elif scan is not None:
             words = self.tr("Looking through the folders")
-        elif self._controller.state.read:
+        elif self._controller.state.read and self.stack.currentWidget() is self._library:
             count, shown = len(self.model.items), self.model.rowCount()
             words = self.tr("1 model") if count == 1 else self.tr("{count} models").format(count=count)
             if shown != count:
@@ -318,29 +301,18 @@ class MyModels(QWidget):
         self.import_button.setEnabled(not busy)
         self._show_item(self.table.current)
 
+    @Slot()
+    def _show_current(self) -> None:
+        self._show_item(self.table.current)
+
     @Slot(object)
     def _show_item(self, item: LibraryItem | None) -> None:
         self.actions_of_model.set_item(item, "" if item is None else self._uses.get(item.path, ""))
         if item is not None:
-            self.details.show_item(item, self.model.fit_of(item), self._uses.get(item.path, ""))
+            use = self._uses.get(item.path, "")
+            suits = "" if self._verdicts is None else self._verdicts.words(item)
+            self.details.show_item(item, self.model.fit_of(item), use, suits)
         self.details.setVisible(item is not None)
-
-    def _show_targets(self) -> None:
-        """The box of targets, without losing the one that is chosen."""
-        targets = [item for item in self.model.items if item.usable]
-        wanted = [None, *(item.path for item in targets)]
-        if [self.partner_box.itemData(row) for row in range(self.partner_box.count())] == wanted:
-            return
-        self.partner_box.blockSignals(True)
-        self.partner_box.clear()
-        self.partner_box.addItem(self.tr("Any vocabulary"), None)
-        for item in targets:
-            self.partner_box.addItem(self.tr("Drafts for {name}").format(name=item.name), item.path)
-        row = self.partner_box.findData(self._partner) if self._partner is not None else 0
-        self.partner_box.setCurrentIndex(max(0, row))
-        self.partner_box.blockSignals(False)
-        if row < 0:
-            self._partner_chosen()
 
     # -- filters
 
@@ -380,6 +352,16 @@ class MyModels(QWidget):
     def _pairs_toggled(self, on: bool) -> None:
         self._asked_for_table = not on
         self._show_pairs(on)
+
+    @Slot()
+    def _leave_pairs(self, *_: object) -> None:
+        """Who searches wants to see what is found."""
+        self.pairs_button.setChecked(False)
+
+    @Slot()
+    def _go_to_table(self) -> None:
+        self._leave_pairs()
+        self.table.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @Slot(QPoint)
     def _open_menu(self, at: QPoint) -> None:
@@ -475,4 +457,4 @@ class MyModels(QWidget):
         else:
             self.details.setMinimumWidth(0)
             self.details.setFixedHeight(min(DETAILS_HEIGHT, max(140, event.size().height() // 3)))
-        self._head.setDirection(horizontal if width >= FILTERS_FROM else vertical)
+        self.head.set_wide(width >= FILTERS_FROM)

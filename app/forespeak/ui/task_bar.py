@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.models.sizes import size_words
-from forespeak.ui.library_controller import Task, TaskKind
+from forespeak.ui.library_state import Task, TaskKind
 from forespeak.ui.notices import Toast
 
 
