@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
@@ -78,6 +78,15 @@ class SideBySide(QWidget):
     @property
     def is_stacked(self) -> bool:
         return self._row.direction() == QBoxLayout.Direction.TopToBottom
+
+    def minimumSizeHint(self) -> QSize:
+        """As narrow as the widest of its parts: below each other they need no more."""
+        widths = [
+            item.minimumSize().width()
+            for number in range(self._row.count())
+            if (item := self._row.itemAt(number)) is not None and not item.isEmpty()
+        ]
+        return QSize(max(widths, default=0), super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
