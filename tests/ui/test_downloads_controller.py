@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 from pytestqt.qtbot import QtBot
@@ -26,6 +27,9 @@ class Fixture:
         self.threads.append(threading.current_thread().name)
         self.queues.append(FakeQueue(listen))
         return self.queues[-1]
+
+    def shows(self, state: DownloadState) -> bool:
+        return self.controller.downloads[0].state is state
 
     @property
     def queue(self) -> FakeQueue:
@@ -88,7 +92,7 @@ def test_acts_reach_the_queue(qtbot: QtBot, it: Fixture) -> None:
     ]
     for act, state in steps:
         act("d1")
-        qtbot.waitUntil(lambda state=state: it.controller.downloads[0].state is state)
+        qtbot.waitUntil(partial(it.shows, state))
     it.controller.cancel("d1")
     qtbot.waitUntil(lambda: it.controller.downloads == ())
     it.controller.set_limit(None)
