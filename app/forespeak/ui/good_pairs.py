@@ -262,4 +262,6 @@ class GoodPairs(QWidget):
 
 
 def _named(model: GoodModel) -> str:
-    return f"{model.name} · {model.quant} · {size_words(model.size_bytes)}"
+    # A number and its unit stay in one line.
+    size = size_words(model.size_bytes).replace(" ", "\u00a0")
+    return f"{model.name} · {model.quant} ·\u00a0{size}"
