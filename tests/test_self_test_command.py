@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+import self_test_child
 from forespeak import cli, self_test_command
 from forespeak.engines.parity_result import ParityResult
-from forespeak.errors import UserFacingError
 from forespeak.speculation.trace import Source
 
 
@@ -42,24 +42,12 @@ def test_all_of_it_works_here_and_leaves_nothing(
     assert os.environ["FORESPEAK_HOME"] == str(home)
 
 
-def _dies(answer: Connection) -> None:
-    os._exit(7)
-
-
-def _cannot_open(answer: Connection) -> None:
-    answer.send(UserFacingError("No window.", "No display.", "Get one."))
-
-
-def _is_broken(answer: Connection) -> None:
-    answer.send(self_test_command.BrokenError("ValueError: no such thing"))
-
-
 @pytest.mark.parametrize(
     ("window", "code", "problem"),
     [
-        (_dies, self_test_command.FAULT, "The window ended its process (exit code 7)."),
-        (_cannot_open, self_test_command.MENDABLE, "No window. No display. Get one."),
-        (_is_broken, self_test_command.FAULT, "ValueError: no such thing"),
+        (self_test_child.dies, self_test_command.FAULT, "The window ended its process (exit code 7)."),
+        (self_test_child.cannot_open, self_test_command.MENDABLE, "No window. No display. Get one."),
+        (self_test_child.is_broken, self_test_command.FAULT, "ValueError: no such thing"),
     ],
 )
 def test_a_window_that_does_not_work_is_told(

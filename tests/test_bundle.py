@@ -1,0 +1,155 @@
+"""What goes into a bundle, and the files that describe it to each system."""
+
+from __future__ import annotations
+
+import configparser
+import importlib.util
+import plistlib
+import struct
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from forespeak import __version__
+
+PACKAGING = Path(__file__).resolve().parent.parent / "packaging"
+
+
+@pytest.fixture(scope="module")
+def bundle() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("bundle", PACKAGING / "bundle.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_version_is_the_program_s(bundle: ModuleType) -> None:
+    assert bundle.version() == __version__
+
+
+def test_the_resources_lie_where_the_frozen_program_looks(bundle: ModuleType) -> None:
+    found = dict(bundle.resources())
+    places = {Path(source).name: place for source, place in found.items()}
+    assert places["icons"] == "forespeak/resources/icons"
+    assert places["pairs.toml"] == "forespeak/resources"
+    assert all(Path(source).exists() for source in found)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (
+            (
+                "libllama.so libllama.so.0 libllama.so.0.5.0 libggml.so libggml.so.0 libggml.so.0.25.3"
+                " libggml-base.so.0 libggml-cpu-haswell.so libggml-vulkan.so libmtmd.so"
+            ),
+            "libggml-base.so.0 libggml-cpu-haswell.so libggml-vulkan.so libggml.so.0 libllama.so",
+        ),
+        (
+            "libllama.dylib libllama.0.dylib libggml.dylib libggml.0.dylib libggml.0.25.3.dylib",
+            "libggml.0.dylib libllama.dylib",
+        ),
+        ("llama.dll ggml.dll ggml-cpu-haswell.dll llama.lib", "ggml-cpu-haswell.dll ggml.dll llama.dll"),
+    ],
+)
+def test_each_llama_library_is_taken_once(bundle: ModuleType, given: str, kept: str) -> None:
+    assert bundle.llama_libraries(given.split()) == kept.split()
+
+
+@pytest.mark.parametrize(
+    ("place", "wanted"),
+    [
+        ("PySide6/QtCore.abi3.so", True),
+        ("PySide6/QtWidgets.pyd", True),
+        ("PySide6/QtQml.abi3.so", False),
+        ("PySide6/Qt/lib/libQt6Gui.so.6", True),
+        ("PySide6/Qt/lib/libQt6Quick.so.6", False),
+        ("PySide6/Qt6Core.dll", True),
+        ("PySide6\\Qt6Quick.dll", False),
+        ("PySide6/opengl32sw.dll", False),
+        ("PySide6/Qt/lib/QtWidgets.framework/Versions/A/QtWidgets", True),
+        ("PySide6/Qt/lib/QtQml.framework/Versions/A/QtQml", False),
+        ("libQt6Core.so.6", True),
+        ("libQt6Qml.so.6", False),
+        ("PySide6/Qt/lib/libicudata.so.73", True),
+        ("PySide6/Qt/plugins/platforms/libqxcb.so", True),
+        ("PySide6/plugins/platforms/qwindows.dll", True),
+        ("PySide6/Qt/plugins/platforms/libqcocoa.dylib", True),
+        ("PySide6/Qt/plugins/platforms/libqvnc.so", False),
+        ("PySide6/Qt/plugins/platformthemes/libqgtk3.so", False),
+        ("PySide6/Qt/plugins/tls/libqopensslbackend.so", False),
+        ("PySide6/Qt/translations/qtbase_de.qm", False),
+        ("llama_cpp/lib/libggml.so.0", True),
+        ("libggml.so.0", False),
+        ("numpy/_core/_multiarray_umath.so", True),
+    ],
+)
+def test_what_is_wanted(bundle: ModuleType, place: str, wanted: bool) -> None:
+    assert bundle.is_wanted(place) is wanted
+
+
+def test_a_windows_icon_points_at_its_pictures(bundle: ModuleType) -> None:
+    pictures = {16: b"small", 256: b"a large one"}
+    data = bundle.ico(pictures)
+    assert struct.unpack_from("<HHH", data) == (0, 1, 2)
+    for number, (width, picture) in enumerate(pictures.items()):
+        side, _, _, _, _, bits, length, place = struct.unpack_from("<BBBBHHII", data, 6 + 16 * number)
+        assert (side, bits) == (width % 256, 32)
+        assert data[place : place + length] == picture
+
+
+def test_a_mac_icon_counts_its_bytes(bundle: ModuleType) -> None:
+    data = bundle.icns({16: b"small", 1024: b"large"})
+    assert data[:4] == b"icns"
+    assert struct.unpack_from(">I", data, 4)[0] == len(data) == 8 + 8 + 5 + 8 + 5
+    assert data[8:12] == b"icp4"
+
+
+def test_the_picture_is_drawn(bundle: ModuleType, qapp: object) -> None:
+    from PySide6.QtGui import QImage
+
+    image = QImage.fromData(bundle.rendered(64))
+    assert (image.width(), image.height()) == (64, 64)
+    assert image.pixelColor(32, 8).name() == "#4f46c8"
+    assert image.pixelColor(0, 0).alpha() == 0
+
+
+def test_the_debian_package_says_what_it_needs(bundle: ModuleType) -> None:
+    lines = bundle.debian_control("amd64", 1025).splitlines()
+    fields = dict(line.split(": ", 1) for line in lines if not line.startswith(" "))
+    assert fields["Version"] == __version__
+    assert fields["Installed-Size"] == "2"
+    assert {"libegl1", "libgl1"} <= {each.strip() for each in fields["Depends"].split(",")}
+    assert all(line.startswith(" ") for line in lines[lines.index(f"Description: {fields['Description']}") + 1 :])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the files of Linux's desktops")
+def test_the_desktop_s_files_agree(bundle: ModuleType, tmp_path: Path) -> None:
+    bundle.add_desktop_files(tmp_path)
+    entry = configparser.ConfigParser(interpolation=None)
+    entry.optionxform = str  # type: ignore[assignment, method-assign]
+    entry.read(tmp_path / "applications" / "forespeak.desktop", encoding="utf-8")
+    assert entry["Desktop Entry"]["Exec"] == "forespeak"
+    assert (tmp_path / "icons/hicolor/scalable/apps" / f"{entry['Desktop Entry']['Icon']}.svg").is_file()
+    component = ElementTree.parse(tmp_path / "metainfo" / f"{bundle.APP_ID}.metainfo.xml").getroot()
+    assert component.findtext("id") == bundle.APP_ID
+    assert component.findtext("launchable") == "forespeak.desktop"
+    release = component.find("releases/release")
+    assert release is not None
+    assert release.get("version") == __version__
+    assert release.get("date")
+    types = ElementTree.parse(tmp_path / "mime/packages/forespeak-gguf.xml").getroot()
+    patterns = [
+        glob.get("pattern") for glob in types.iter("{http://www.freedesktop.org/standards/shared-mime-info}glob")
+    ]
+    assert patterns == ["*.gguf"]
+
+
+def test_the_mac_s_rights_are_the_few_that_it_needs() -> None:
+    rights = plistlib.loads((PACKAGING / "macos" / "entitlements.plist").read_bytes())
+    assert rights == {"com.apple.security.cs.allow-unsigned-executable-memory": True}
