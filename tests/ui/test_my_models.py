@@ -180,6 +180,7 @@ def test_removing_asks_and_can_be_taken_back(qtbot: QtBot, around: Surroundings)
     next(button for button in box.buttons() if button.text() == "Remove").click()
     qtbot.waitUntil(lambda: "Big-8B-Q8_0" not in names(page))
     assert page.toast.label.text() == "Removed “Big-8B-Q8_0”"
+    assert page.toast.geometry().bottom() < page.folder_bar.y(), "its buttons stay free"
     assert page.can_undo
     page.toast.button.click()
     qtbot.waitUntil(lambda: "Big-8B-Q8_0" in names(page))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtGui import QAction, QGuiApplication, QIcon, QKeySequence
 from PySide6.QtWidgets import QMenu, QMessageBox, QWidget
 
 from forespeak.models.library import LibraryItem
@@ -145,7 +145,8 @@ class ModelActions(QObject):
         more = " " + self.tr("It is in use now, and cannot be loaded again.") if self._use else ""
         box.setInformativeText(words.format(size=size_words(item.size_bytes), count=len(item.files)) + more)
         remove = box.addButton(self.tr("Remove"), QMessageBox.ButtonRole.DestructiveRole)
-        box.addButton(QMessageBox.StandardButton.Cancel)
+        # The platform's picture on it would be the only one of its kind here.
+        box.addButton(QMessageBox.StandardButton.Cancel).setIcon(QIcon())
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         box.setModal(True)
 

@@ -85,7 +85,7 @@ class MyModels(QWidget):
         self.good_pairs: GoodPairs | None = None
         self._theme: Theme | None = None
         self._lay_out()
-        self.toast = PageToast(self)
+        self.toast = PageToast(self, self.folder_bar)
         self.setAcceptDrops(True)
         # What stands side by side stands one above the other where it is narrow.
         self.setMinimumSize(300, 260)

@@ -11,6 +11,9 @@ from forespeak.models.sizes import size_words
 from forespeak.ui.library_state import Task, TaskKind
 from forespeak.ui.notices import Toast
 
+GAP = 10
+"""Between a toast and what it floats above, in pixels."""
+
 
 class TaskBar(QFrame):
     """What is being done, how far it is, and a way to stop it."""
@@ -61,7 +64,11 @@ class TaskBar(QFrame):
 
 
 class PageToast(Toast):
-    """Also says what just happened where there is nothing to take back."""
+    """Also says what happened where nothing can be taken back. Floats above `foot`, whose buttons stay free."""
+
+    def __init__(self, parent: QWidget, foot: QWidget) -> None:
+        super().__init__(parent)
+        self._foot = foot
 
     def offer(self, words: str, action: str, undo: Callable[[], None]) -> None:
         self.button.show()
@@ -70,3 +77,8 @@ class PageToast(Toast):
     def tell(self, words: str) -> None:
         self.button.hide()
         super().offer(words, "", lambda: None)
+
+    def _place(self) -> None:
+        parent = self.parentWidget()
+        assert parent is not None
+        self.move((parent.width() - self.width()) // 2, self._foot.y() - self.height() - GAP)
