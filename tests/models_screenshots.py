@@ -176,6 +176,7 @@ def take(name: str, target: Path) -> None:
     from forespeak.ui.hub_parts import HubParts
     from forespeak.ui.models_entry import ModelsEntry
     from forespeak.ui.models_view import ModelsView
+    from forespeak.ui.pair_controller import Fit
     from forespeak.ui.preferences import Appearance, Preferences, PreferencesFile
     from ui.fake_library import FakeLibrary
 
@@ -212,6 +213,15 @@ def take(name: str, target: Path) -> None:
     page: ModelsPage | None = entry.view().page
     assert page is not None
     mine = page.my_models
+    # The sample models are no files; their vocabularies are told apart by what the samples say.
+    vocabulary = {item.path: item.vocabulary_fingerprint for item in library.items}
+
+    def judge(target: Path, model: Path) -> Fit:
+        same = vocabulary[target] == vocabulary[model]
+        return Fit(same, "same vocabulary" if same else "vocabulary differs", "")
+
+    assert mine._verdicts is not None
+    mine._verdicts._judge = judge
     wait(lambda: controller.state.read and controller.state.scan is None)
     if picture.items == "empty":
         wait(lambda: mine.good_pairs is not None and mine.good_pairs.complete)
