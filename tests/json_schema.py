@@ -21,12 +21,12 @@ _KNOWN = {
 }
 
 
-def faults(value: Any, schema: Any) -> list[str]:  # noqa: ANN401 -- JSON values
+def faults(value: Any, schema: Any) -> list[str]:
     """What is wrong with a value, with the place of each fault; empty if it is valid."""
     return list(_faults(value, schema, schema, "$"))
 
 
-def _faults(value: Any, schema: Any, root: Any, at: str) -> Iterator[str]:  # noqa: ANN401
+def _faults(value: Any, schema: Any, root: Any, at: str) -> Iterator[str]:
     assert set(schema) <= _KNOWN, sorted(set(schema) - _KNOWN)
     if "$ref" in schema:
         name = schema["$ref"].removeprefix("#/$defs/")
@@ -52,20 +52,20 @@ def _faults(value: Any, schema: Any, root: Any, at: str) -> Iterator[str]:  # no
         yield from _object_faults(value, schema, root, at)
 
 
-def _is(value: Any, kind: str) -> bool:  # noqa: ANN401
+def _is(value: Any, kind: str) -> bool:
     if isinstance(value, bool) and kind in {"number", "integer"}:
         return False
     return isinstance(value, _TYPES[kind])
 
 
-def _list_faults(value: list[Any], schema: Any, root: Any, at: str) -> Iterator[str]:  # noqa: ANN401
+def _list_faults(value: list[Any], schema: Any, root: Any, at: str) -> Iterator[str]:
     if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
         yield f"{at}: {len(value)} items"
     for index, each in enumerate(value):
         yield from _faults(each, schema.get("items", {}), root, f"{at}[{index}]")
 
 
-def _object_faults(value: dict[str, Any], schema: Any, root: Any, at: str) -> Iterator[str]:  # noqa: ANN401
+def _object_faults(value: dict[str, Any], schema: Any, root: Any, at: str) -> Iterator[str]:
     known = schema.get("properties", {})
     yield from (f"{at}: {name} is missing" for name in schema.get("required", ()) if name not in value)
     for name, others in schema.get("dependentRequired", {}).items():
