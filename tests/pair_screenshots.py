@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -35,7 +36,7 @@ from forespeak.ui.wizard_tester import CheckStatus, Room, RoomFound, TestPhase, 
 from ui.fake_library import item
 from ui.hub_doubles import no_network
 from ui.models_doubles import pair as good_pair
-from ui.wizard_doubles import FakeFinder, Wizard, hub_group, some_models, wizard
+from ui.wizard_doubles import FakeFinder, Wizard, hub_group, made_from, some_models, wizard
 
 PICTURES = Path(__file__).resolve().parents[1] / "resources" / "screenshots"
 SIZE, NARROW = (1180, 820), (480, 900)
@@ -87,6 +88,16 @@ def download(world: Wizard) -> None:
     world.queue.change(first, done_bytes=870_000_000)
     world.queue.change(second, state=DownloadState.FAILED, done_bytes=310_000_000, error=no_network())
     wait(seconds=0.6)
+
+
+def making(world: Wizard) -> None:
+    draft(world)
+    key = next(line.key for line in world.controller.lines if line.makes)
+    world.controller.choose(key)
+    world.controller.maker._stops[key] = threading.Event()
+    world.controller.maker._on_progress(key, Progress(0.42, "Writing Q4_0"))
+    wait(seconds=0.3)
+    del world.controller.maker._stops[key]
 
 
 def offline(world: Wizard) -> None:
@@ -229,7 +240,9 @@ def picture(
         listed = models(folder / "models")
         goods = [replace(good_pair(name).target, name=name) for name in ("Qwen2.5 14B Instruct", "Gemma 3 12B it")]
         before = (lambda named: some_pairs(named, listed)) if kept else (lambda named: None)
-        with wizard(folder, listed, finder=finder(), goods=goods, before=before) as world:
+        found = finder()
+        found.made = lambda target: made_from(target, folder / "models")
+        with wizard(folder, listed, finder=found, goods=goods, before=before) as world:
             world.page.set_theme(theme)
             world.page.resize(*size)
             world.page.show()
@@ -258,6 +271,7 @@ SCENES: dict[str, Callable[[Path], None]] = {
     "pair-draft-none": picture(draft, models=lambda own: some_models(own)[:1]),
     "pair-draft-fifty": picture(draft, models=fifty_models),
     "pair-draft-download": picture(download, size=(1180, 900)),
+    "pair-draft-making": picture(making),
     "pair-draft-offline": picture(offline, finder=_no_network),
     "pair-test": picture(trial),
     "pair-test-running": picture(running),

@@ -15,7 +15,9 @@ from forespeak.bench_command import Models
 from forespeak.errors import UserFacingError
 from forespeak.pairing import quick_test
 from forespeak.pairing.machine_speed import MachineSpeed
+from forespeak.pairing.making import MADE_FORMATS
 from models.gguf_writer import ModelFile, gguf
+from tiny_llama import vocabulary, write_llama
 
 SOME = ModelFile(["a", "b", "c", "d"], tensors=(("token_embd.weight", (512, 4)), ("output.weight", (512, 4096))))
 SMALL = replace(SOME, tensors=(("token_embd.weight", (512, 4)), ("output.weight", (512, 256))))
@@ -190,3 +192,50 @@ def test_ctrl_c_keeps_what_is_measured(
 def test_an_unknown_kind_of_work(write: Write) -> None:
     with pytest.raises(SystemExit):
         call(None, write("target", SOME), "--kind", "poetry")
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Path:
+    """A model that llama.cpp writes anew."""
+    return write_llama(vocabulary(), tmp_path / "Sprout-1B-F32.gguf")
+
+
+def test_a_draft_is_made_from_the_target(capsys: pytest.CaptureFixture[str], real: Path, home: Path) -> None:
+    made = home / "models" / "Sprout-1B-F32-draft-Q4_0.gguf"
+    assert call(None, real, "--json") == 0
+    listed = [each for each in found(capsys)["candidates"] if each["kind"] == "requantised"]
+    assert {each["making"]["format"] for each in listed} == {"Q4_0", "Q2_K"}
+    assert {each["path"] for each in listed} == {None}
+    assert {each["verdict"] for each in listed} == {"same"}
+    assert call(None, real, "--make", "Q4_0", "--json") in {0, 2}
+    out, err = capsys.readouterr()
+    assert f"Made {made}" in err
+    (candidate,) = [each for each in json.loads(out)["candidates"] if each["kind"] != "lookup"]
+    assert (candidate["path"], candidate["verdict"]) == (str(made), "same")
+    assert [each.name for each in made.parent.iterdir()] == [made.name]
+    before = made.stat().st_mtime_ns
+    call(None, real, "--make", "Q4_0", "--json")
+    assert "is there already" in capsys.readouterr().err
+    assert made.stat().st_mtime_ns == before
+
+
+def test_ctrl_c_while_a_draft_is_made_leaves_nothing(
+    real: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("forespeak.terminal.Interrupt.asked", lambda _: True)
+    assert call(None, real, "--make", "Q2_K") == 130
+    assert list((home / "models").iterdir()) == []
+    assert capsys.readouterr().out == ""
+
+
+def test_why_no_draft_can_be_made(write: Write, tmp_path: Path) -> None:
+    with pytest.raises(UserFacingError, match="holds no weights"):
+        call(None, write("bare", replace(SOME, tensors=())), "--make", "Q4_0")
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF")
+    with pytest.raises(UserFacingError, match="broken"):
+        call(None, broken, "--make", "Q4_0")
+
+
+def test_the_formats_of_the_command_line_are_those_that_can_be_made() -> None:
+    assert tuple(each.value for each in MADE_FORMATS) == pair_command.MADE

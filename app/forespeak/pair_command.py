@@ -29,11 +29,14 @@ if TYPE_CHECKING:
 
 STARTER, NGRAM = "starter", "ngram"
 INTERRUPTED, MENDABLE = 130, 2
+MADE = ("Q4_0", "Q2_K")
+"""As `pairing.making.MADE_FORMATS`, which is not imported for --help."""
 
 _EPILOG = """\
 Without candidates, the models on this computer and looking words up in the text are judged. Only headers are read: a
 file without weights gets its verdict too. A prediction is shown with the range that should hold the truth four times
-in five; --test replaces it by what is measured here, of the candidates that are named, or else of the best one."""
+in five; --test replaces it by what is measured here, of the candidates that are named, or else of the best one.
+--make writes the target's own weights in a coarser format into the models folder, and judges what came of it."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser], models: Models) -> None:
@@ -49,6 +52,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser], models
     add("target", metavar="TARGET", help="a GGUF file, an MLX folder, or starter")
     add("candidates", nargs="*", metavar="CANDIDATE", help=f"models, {STARTER}, or {NGRAM}")
     add("--hub", action="store_true", help="also look for drafts on the Hub")
+    add("--make", choices=MADE, metavar="FORMAT", help=f"first make a draft from the target: {' or '.join(MADE)}")
     add("--test", action="store_true", help="measure with three prompts, 20 seconds for each candidate")
     add("--kind", choices=KINDS_OF_WORK, default=KINDS_OF_WORK[0], help="your kind of work (default: code)")
     add("--seconds", type=whole(2), default=20, metavar="S", help="how long a test may take (default: 20)")
@@ -94,7 +98,12 @@ def _pair(models: Models, options: argparse.Namespace) -> int:
         with terminal.Interrupt() as interrupt, terminal.ProgressLine() as line:
             asked = _asked(models, options, engines, line, interrupt.asked)
             target = offer_at(asked.target)
-            offers = _offers(asked, interrupt.asked)
+            if options.make is not None:
+                made = _make(target, options.make, line, interrupt.asked)
+                if made is None:
+                    return INTERRUPTED
+                asked = replace(asked, named=(*(asked.named or ()), made))
+            offers = _offers(asked, target, interrupt.asked)
             if options.hub:
                 hub = _from_hub(target, line, interrupt.asked)
                 offers += hub.offers
@@ -162,11 +171,50 @@ def _places() -> Folders:
     return with_chosen_models(folders())
 
 
-def _offers(asked: _Asked, cancelled: Callable[[], bool]) -> list[Offer]:
-    """The models that are named, or else all of the library."""
+def _make(target: Offer, format_name: str, line: terminal.ProgressLine, cancelled: Callable[[], bool]) -> Path | None:
+    """The draft made from the target, as it was found or is made now; None if cancelled. Raises UserFacingError."""
+    from forespeak.compare.waiting import WaitingEngine
+    from forespeak.engines.converting import ConvertingProcess
+    from forespeak.engines.engine import NumberFormat
+    from forespeak.models.vocabulary import cached_header
+    from forespeak.pairing.compatibility import Judge
+    from forespeak.pairing.making import NoDraftError, made_offers, make_draft
+
+    places = _places()
+    assert target.path is not None
+    offers = made_offers(target, places.models)
+    wanted = NumberFormat(format_name)
+    offer = next((each for each in offers if each.making and each.making.number_format is wanted), None)
+    offer = offer or next(iter(offers), None)
+    if offer is None or offer.making is None:
+        # Raises what is wrong with a file that cannot be read.
+        cached_header(target.path)
+        raise NoDraftError(target.name, "It holds no weights.")
+    to = offer.making.destination
+    if to.exists():
+        terminal.say(f"{to.name} is there already.")
+        return to
+    if offer.problem is not None:
+        raise NoDraftError(target.name, offer.problem)
+    pair_check = Judge(places.cache / "verdicts").refusal
+    engine = WaitingEngine(
+        lambda listener: ConvertingProcess(listener, log_path=places.logs / "engine-make.log", pair_check=pair_check)
+    )
+    try:
+        made = make_draft(offer.making, engine, line.show, cancelled)
+    finally:
+        engine.close()
+    if made is not None:
+        terminal.say(f"Made {made}.")
+    return made
+
+
+def _offers(asked: _Asked, target: Offer, cancelled: Callable[[], bool]) -> list[Offer]:
+    """The models that are named, or else all of the library and what could be made from the target."""
     from forespeak.models.library import Library
     from forespeak.models.library_settings import LibrarySettingsFile
     from forespeak.models.roots import known_roots
+    from forespeak.pairing.making import made_offers
     from forespeak.pairing.offers import local_offer, offer_at
 
     if asked.named is not None:
@@ -174,7 +222,8 @@ def _offers(asked: _Asked, cancelled: Callable[[], bool]) -> list[Offer]:
     places = _places()
     added = LibrarySettingsFile(places.config).read().added
     library = Library(places.models, known_roots(added), places.cache)
-    return [local_offer(item) for item in library.scan(cancelled=cancelled)]
+    found = [local_offer(item) for item in library.scan(cancelled=cancelled)]
+    return [*found, *made_offers(target, places.models)]
 
 
 def _from_hub(target: Offer, line: terminal.ProgressLine, cancelled: Callable[[], bool]) -> HubOffers:

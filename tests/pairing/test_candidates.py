@@ -131,7 +131,7 @@ def test_what_is_not_supported_yet_is_listed_as_such() -> None:
     head = offer("Qwen3-32B-EAGLE3", 0.5 * GB, kind=GgufKind.DRAFT_HEAD)
     found = find_candidates(target, [head], FAST)
     kinds = {each.kind: each.excluded for each in found.excluded}
-    assert set(kinds) == {CandidateKind.MTP, CandidateKind.REQUANTISED, CandidateKind.DRAFT_HEAD}
+    assert set(kinds) == {CandidateKind.MTP, CandidateKind.DRAFT_HEAD}
     assert all(reason and "yet" in reason for reason in kinds.values())
 
 

@@ -55,7 +55,11 @@ def test_real_files_with_their_verdicts_and_memory(where: Folders, finder: Calla
     items = Library(where.models, (), where.cache).scan()
     found = finder().find(target, items, None)
     by_path = {each.offer.path: each for each in found.candidates.listed if each.offer is not None}
-    assert set(by_path) == {draft, other, where.models / "broken.gguf"}
+    # None are those that could be made.
+    assert set(by_path) == {draft, other, where.models / "broken.gguf", None}
+    made = [each for each in found.candidates.listed if each.kind is CandidateKind.REQUANTISED]
+    assert [each.offer.label for each in made if each.offer is not None] in (["Q4_0", "Q2_K"], ["Q2_K", "Q4_0"])
+    assert all(isinstance(each.memory, MemoryPlan) for each in made)
     verdict = by_path[draft].verdict
     assert verdict is not None
     assert verdict.usable

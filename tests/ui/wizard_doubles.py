@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forespeak.engines.engine import EngineClient, EngineEvent, LoadRequest
+from forespeak.engines.engine import EngineClient, EngineEvent, LoadRequest, NumberFormat
 from forespeak.errors import UserFacingError
 from forespeak.models.formats import ModelFormat
 from forespeak.models.good_pairs import GoodModel
@@ -20,7 +20,9 @@ from forespeak.models.roots import own_root
 from forespeak.pairing.candidates import Knowledge, find_candidates
 from forespeak.pairing.hub_offers import HubOffers
 from forespeak.pairing.machine_speed import MachineSpeed
-from forespeak.pairing.offers import Offer, from_hub, from_library
+from forespeak.pairing.making import made_path
+from forespeak.pairing.model_shape import estimated_shape
+from forespeak.pairing.offers import Making, Offer, Place, from_hub, from_library
 from forespeak.pairing.pairs import NamedPairs
 from forespeak.pairing.ranking import Measurement
 from forespeak.pairing.verdict import Verdict, VerdictKind
@@ -33,6 +35,7 @@ from forespeak.ui.pair_page import PairPage
 from forespeak.ui.wizard_controller import WizardController
 from forespeak.ui.wizard_fetcher import Fetcher
 from forespeak.ui.wizard_finder import Found
+from forespeak.ui.wizard_maker import Maker
 from forespeak.ui.wizard_pairs import PairsKeeper
 from forespeak.ui.wizard_state import WizardFile, WizardStep
 from forespeak.ui.wizard_tester import Room, RoomFound, Surroundings, Tester
@@ -98,6 +101,26 @@ def hub_group(repo: str = "maker/Llama-3.2-3B-Instruct-GGUF", size: int = 2_020_
     return HubFileGroup(repo, COMMIT, "Q5_K_M", ModelFormat.GGUF, (HubFile(f"{name}-Q5_K_M.gguf", size, "0" * 64),))
 
 
+def made_from(target: Offer, folder: Path) -> list[Offer]:
+    """As `making.made_offers`, for a target without a file to read."""
+    assert target.path is not None
+    offers = []
+    for number_format, bits in ((NumberFormat.Q4_0, 4.6), (NumberFormat.Q2_K, 3.2)):
+        size = round((target.shape.parameters if target.shape else 1e9) * bits / 8)
+        offers.append(
+            Offer(
+                f"Made from {target.name} · {number_format.value}",
+                Place.MADE,
+                target.model_name,
+                size,
+                number_format.value,
+                estimated_shape(size, number_format.value, 8_030_000_000),
+                making=Making(target.path, made_path(folder, target.path, number_format), number_format),
+            )
+        )
+    return offers
+
+
 def plan(target: int, draft: int) -> MemoryPlan:
     needed = target + draft + 900_000_000
     fit = Fit.TOO_LARGE if needed > FREE else Fit.TIGHT if needed > 0.85 * FREE else Fit.FITS
@@ -116,6 +139,8 @@ class FakeFinder:
     hub_gate: threading.Event | None = None
     gone: set[Path] = field(default_factory=set)
     error: Exception | None = None
+    made: Callable[[Offer], list[Offer]] = lambda target: []
+    """What could be made from the target"""
     finds: int = 0
     searches: int = 0
 
@@ -133,7 +158,7 @@ class FakeFinder:
 
         def verdict(each: Offer) -> Verdict | None:
             if each.path is None:
-                return same() if each.group is not None else None
+                return same() if each.group is not None or each.making is not None else None
             other = fingerprints.get(each.path)
             if other == found.vocabulary_fingerprint:
                 return same()
@@ -150,6 +175,7 @@ class FakeFinder:
             measurement=measurement,
         )
         offers = [from_library(each) for each in items] + (hub.offers if hub is not None else [])
+        offers += self.made(offer)
         costs = SPEED.costs(offer.shape) if offer.shape is not None else None
         rate = None if costs is None else 1.0 / costs.seconds(1)
         return Found(offer, find_candidates(offer, offers, SPEED, knowledge), rate, False, FREE)
@@ -259,10 +285,11 @@ def wizard(
     downloads.finished.connect(models.rescan)
     chat = FakeChat()
     tester = Tester(connect, chat)
+    maker = Maker(connect)
     keeper = PairsKeeper(named, lambda target, draft: None)
     worker = Worker("files")
     controller = WizardController(
-        models, finder, fetcher, tester, keeper, WizardFile(folder / "wizard.json"), worker, lambda: "scripted 1"
+        models, finder, fetcher, maker, tester, keeper, WizardFile(folder / "wizard.json"), worker, lambda: "scripted 1"
     )
     page = PairPage(controller, goods)
     used: list[object] = []

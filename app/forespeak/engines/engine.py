@@ -110,12 +110,21 @@ class GenerationRequest:
             raise ValueError("a reply follows a JSON schema or a grammar, not both")
 
 
+class NumberFormat(Enum):
+    """What weights can be written anew in; `value` is the label that people know a file by."""
+
+    F32 = "F32"
+    Q4_0 = "Q4_0"
+    Q2_K = "Q2_K"
+
+
 @dataclass(frozen=True, slots=True)
 class ConversionRequest:
-    """Write `source` anew with all its weights in F32."""
+    """Write `source` anew with its weights in another number format; of a split model `source` is the first part."""
 
     source: Path
     destination: Path
+    number_format: NumberFormat = NumberFormat.F32
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +229,7 @@ class Engine(Protocol):
     def convert(
         self, request: ConversionRequest, progress: Callable[[Progress], None], cancelled: Callable[[], bool]
     ) -> Converted | None:
-        """Write a model anew in F32; None if cancelled. Raises UserFacingError."""
+        """Write a model anew; None if cancelled. Raises UserFacingError."""
         ...
 
     def close(self) -> None: ...

@@ -23,6 +23,7 @@ def candidate_record(candidate: Candidate) -> Json:
     """
     offer, verdict = candidate.offer, candidate.verdict
     group = None if offer is None else offer.group
+    making = None if offer is None else offer.making
     record: Json = {
         "kind": candidate.kind.name.lower(),
         "name": candidate.name,
@@ -31,6 +32,9 @@ def candidate_record(candidate: Candidate) -> Json:
         "repo": None if group is None else group.repo,
         "revision": None if group is None else group.revision,
         "files": [] if group is None else [file.path for file in group.files],
+        "making": None
+        if making is None
+        else {"format": making.number_format.value, "destination": str(making.destination)},
         "size_bytes": None if offer is None else offer.size_bytes,
         "sources": [source.value for source in candidate.sources],
         "usable": candidate.excluded is None,

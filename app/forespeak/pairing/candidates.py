@@ -19,7 +19,6 @@ from forespeak.pairing.advice import Advice, draft_advice, target_advice
 from forespeak.pairing.compatibility import Verdict
 from forespeak.pairing.machine_speed import MachineSpeed, ModelCosts
 from forespeak.pairing.model_names import kinship
-from forespeak.pairing.model_shape import WeightFormat
 from forespeak.pairing.offers import Offer, Place, same_thing
 from forespeak.pairing.ranking import (
     Measurement,
@@ -127,11 +126,11 @@ class Knowledge:
 
 LOOKUP_SOURCES = (Source.PROMPT_LOOKUP, Source.NGRAM_MOD)
 """What drafts where no second model does."""
+_WITH_A_MODEL = (CandidateKind.DRAFT_MODEL, CandidateKind.REQUANTISED)
 _DEAREST = 0.95
 """Of a step of the target: nobody would draft with a model that costs more, so it is not offered."""
 _NO_MTP = "Drafting with the target's own prediction layers is not supported here yet."
 _NO_HEADS = "Draft heads such as EAGLE-3 are not supported here yet."
-_NO_MAKING = "Making a draft from a model's own weights is not possible here yet."
 
 
 def find_candidates(
@@ -149,15 +148,17 @@ def find_candidates(
     costs = machine.costs(target.shape, target.path) if target.shape is not None else None
     lookup = _lookup(costs, known, kinds)
     found = [lookup, *_not_yet(target)]
-    here = {same_thing(offer) for offer in offers if offer.place is Place.HERE}
+    here = {same_thing(offer) for offer in offers if offer.place is Place.HERE and not _is_itself(offer, target)}
+    paths = {offer.path for offer in offers}
     seen: set[tuple[object, ...]] = set()
     for offer in sorted(offers, key=lambda offer: list(Place).index(offer.place)):
         thing = same_thing(offer)
-        if thing in seen or (offer.place is not Place.HERE and thing in here):
+        made = offer.making is not None
+        if (thing in seen and not made) or (offer.place is not Place.HERE and thing in here):
             continue
         if offer.place is not Place.HERE:
             seen.add(thing)
-        if target.path is not None and offer.path == target.path:
+        if _is_itself(offer, target) or (offer.making is not None and offer.making.destination in paths):
             continue
         found.append(_judged(target, costs, offer, machine, known, kinds, lookup))
     found.sort(key=_order, reverse=True)
@@ -166,7 +167,7 @@ def find_candidates(
         gains = [
             gain
             for each in found
-            if each.kind is CandidateKind.DRAFT_MODEL and each.excluded is None and (gain := each.speed_up) is not None
+            if each.kind in _WITH_A_MODEL and each.excluded is None and (gain := each.speed_up) is not None
         ]
         advice = target_advice(target.name, target.shape, costs, gains)
     return Candidates(tuple(found), advice)
@@ -196,9 +197,11 @@ def _not_yet(target: Offer) -> list[Candidate]:
     found = []
     if target.mtp_layers:
         found.append(Candidate(CandidateKind.MTP, "The target's own prediction layers (MTP)", excluded=_NO_MTP))
-    if target.path is not None and target.shape is not None and target.shape.format.bits >= WeightFormat.BITS_8.bits:
-        found.append(Candidate(CandidateKind.REQUANTISED, f"A draft made from {target.name}", excluded=_NO_MAKING))
     return found
+
+
+def _is_itself(offer: Offer, target: Offer) -> bool:
+    return target.path is not None and offer.path == target.path
 
 
 def _judged(
@@ -212,6 +215,8 @@ def _judged(
 ) -> Candidate:
     is_head = offer.kind is GgufKind.DRAFT_HEAD
     kind = CandidateKind.DRAFT_HEAD if is_head else CandidateKind.DRAFT_MODEL
+    if offer.making is not None:
+        kind = CandidateKind.REQUANTISED
     verdict = known.verdict(offer)
     candidate = Candidate(kind, offer.name, offer, () if is_head else (Source.DRAFT_MODEL,), verdict)
     # A verdict says more exactly what is wrong than the listing does.

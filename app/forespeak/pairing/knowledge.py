@@ -12,10 +12,12 @@ from typing import Any
 from forespeak.models.gguf import GgufError, GgufHeader
 from forespeak.models.hub_files import HubFileGroup
 from forespeak.models.machine_memory import Machine
-from forespeak.models.memory import MemorySettings, plan_of_files
+from forespeak.models.memory import MemorySettings, plan, plan_of_files
+from forespeak.models.model_layout import layout_of, shard_paths
 from forespeak.models.vocabulary import cached_header
 from forespeak.pairing.candidates import Knowledge, MemoryFit, rough_memory
 from forespeak.pairing.compatibility import Judge, Verdict, on_headers
+from forespeak.pairing.making import made_header
 from forespeak.pairing.offers import Offer
 from forespeak.pairing.pair_memory import PairFiles
 from forespeak.pairing.pairs import NamedPairs
@@ -42,6 +44,9 @@ def local_knowledge(
     def verdict(offer: Offer) -> Verdict | None:
         if offer.path is not None:
             return judge.verdict(target, offer.path)
+        if offer.making is not None:
+            # A copy has the same vocabulary.
+            return judged
         header = None if offer.group is None else remote_header(offer.group)
         if header is None:
             return None
@@ -54,6 +59,10 @@ def local_knowledge(
         try:
             if offer is None or offer.path is not None:
                 return plan_of_files(target, None if offer is None else offer.path, memory, machine)
+            if offer.making is not None and not target.is_dir():
+                headers = [cached_header(part) for part in shard_paths(target)]
+                copy = layout_of([made_header(headers, offer.making.number_format)])
+                return plan(layout_of(headers), copy, memory, machine)
             return rough_memory(_size(target), offer.size_bytes, machine)
         except (GgufError, OSError):
             return None

@@ -14,6 +14,8 @@ _FORMAT = re.compile(
     re.IGNORECASE,
 )
 _SHARD = re.compile(r"-\d{5,9}-of-\d{5,9}$")
+_MADE = re.compile(r"-draft-(?=Q\d)")
+"""As in `making.made_path`: the weights are those of the model before it."""
 _VARIANTS = {"instruct", "chat", "it", "base", "hf", "thinking", "preview", "qat", "pt", "sft", "dpo", "reasoning"}
 _EDITION = re.compile(r"v\d+(?:\.\d+)*|2[3-9](?:0[1-9]|1[0-2])")
 """`v0.3`, or a month, as in `Instruct-2507`."""
@@ -43,7 +45,7 @@ def parse_name(name: str) -> ModelName:
     stem = name.rsplit("/", 1)[-1]
     stem = re.sub(r"\.(gguf|safetensors)$", "", stem, flags=re.IGNORECASE)
     stem = _SHARD.sub("", stem)
-    stem = _FORMAT.sub(" ", stem)
+    stem = _FORMAT.sub(" ", _MADE.sub("-", stem))
     family: list[str] = []
     variants: set[str] = set()
     parameters = active = None

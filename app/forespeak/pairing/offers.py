@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from forespeak.engines.engine import NumberFormat
 from forespeak.models.gguf import GgufError, GgufKind
 from forespeak.models.good_pairs import GoodModel, GoodPair
 from forespeak.models.hub_files import HubFileGroup
@@ -23,15 +24,25 @@ class Place(Enum):
     HERE = "on this computer"
     KNOWN = "a pair known to be good"
     HUB = "on the Hub"
+    MADE = "to be made from the target"
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """A draft that could be made of a model's own weights. `source` is its first part, if it has several."""
+
+    source: Path
+    destination: Path
+    number_format: NumberFormat
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A model that might serve as a target or a draft.
 
-    `path` if it is here, `group` (or `good`, of a well-known pair, whose group the Hub has to be asked for) if it is to
-    be downloaded. `name` is for people; `problem` says why its files cannot be used at all. `shape` None: its size is
-    not known.
+    `path` if it is here; `group` (or `good`, of a well-known pair, whose group the Hub has to be asked for) if it is to
+    be downloaded; `making` if it is to be made, of about `size_bytes` then. `name` is for people; `problem` says why it
+    cannot be used at all. `shape` None: its size is not known.
     """
 
     name: str
@@ -43,13 +54,14 @@ class Offer:
     path: Path | None = None
     group: HubFileGroup | None = None
     good: GoodModel | None = None
+    making: Making | None = None
     kind: GgufKind = GgufKind.MODEL
     mtp_layers: int = 0
     problem: str | None = None
 
     @property
     def download_bytes(self) -> int:
-        return 0 if self.path is not None else self.size_bytes
+        return 0 if self.path is not None or self.making is not None else self.size_bytes
 
 
 def from_library(item: LibraryItem, shape: ModelShape | None = None) -> Offer:

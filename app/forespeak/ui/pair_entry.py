@@ -46,6 +46,8 @@ class PairEntry(QObject):
         super().__init__(session)
         self._window, self._session, self._where = window, session, where
         self._models, self._connect, self._finder = models, connect, finder
+        self._models_folder = where.models
+        models.folderMoved.connect(self._folder_moved)
         self._controller: WizardController | None = None
         self.page: PairPage | None = None
         window.add_page(Page(PAIR_PAGE, self.tr("Pair"), "pair", self._make_page))
@@ -69,6 +71,7 @@ class PairEntry(QObject):
         from forespeak.ui.wizard_controller import WizardController
         from forespeak.ui.wizard_fetcher import Fetcher
         from forespeak.ui.wizard_finder import targets_that_fit
+        from forespeak.ui.wizard_maker import Maker
         from forespeak.ui.wizard_pairs import PairsKeeper
         from forespeak.ui.wizard_state import WizardFile
         from forespeak.ui.wizard_surroundings import ChatSurroundings
@@ -78,6 +81,7 @@ class PairEntry(QObject):
         view.begin()
         fetcher = Fetcher(view.ask_repo, view.hub.downloads, self)
         view.hub.downloads.changed.connect(fetcher.downloads_changed)
+        maker = Maker(self._connect_converter, self)
         tester = Tester(self._connect, ChatSurroundings(session), self)
         session.chats.busyChanged.connect(tester.chat_became_busy)
         keeper = PairsKeeper(NamedPairs(where.data / FOLDER), PairFiles(where.pairs).parity, self)
@@ -85,6 +89,7 @@ class PairEntry(QObject):
             view.controller,
             self._finder or self._disk_finder(),
             fetcher,
+            maker,
             tester,
             keeper,
             WizardFile(where.data / "wizard.json"),
@@ -100,6 +105,13 @@ class PairEntry(QObject):
         self._controller.start()
         return self.page
 
+    def _connect_converter(self, listener: Callable[[EngineEvent], None]) -> EngineClient:
+        from forespeak.engines.converting import ConvertingProcess
+        from forespeak.pairing.compatibility import Judge
+
+        check = Judge(self._where.cache / "verdicts").refusal
+        return ConvertingProcess(listener, log_path=self._where.logs / "engine-make.log", pair_check=check)
+
     def _disk_finder(self) -> Finder:
         from typing import cast
 
@@ -114,7 +126,12 @@ class PairEntry(QObject):
             good_pairs(),
             lambda: _machine_without_chat(session),
             lambda: session.preferences.context_length,
+            lambda: self._models_folder,
         )
+
+    @Slot(object)
+    def _folder_moved(self, folder: Path) -> None:
+        self._models_folder = folder
 
     # -- ways
 

@@ -161,6 +161,7 @@ class PairPage(PageWidget):
         controller.keeper.problemFound.connect(self.show_problem)
         controller.keeper.removalsChanged.connect(self._removed)
         controller.fetcher.changed.connect(self._show)
+        controller.maker.changed.connect(self._show)
         self.target.targetChosen.connect(self.find_draft)
         self.target.selectionChanged.connect(self._show)
         self.target.discoverRequested.connect(self.discoverRequested)

@@ -17,10 +17,12 @@ from forespeak.pairing.quick_test import QuickResult, QuickTest
 from forespeak.pairing.ranking import Measurement
 from forespeak.speculation.trace import Source
 from forespeak.ui.background import Worker
+from forespeak.ui.draft_sources import in_order
 from forespeak.ui.latest import Latest
 from forespeak.ui.library_controller import LibraryController
-from forespeak.ui.wizard_fetcher import Fetcher, Wanted
+from forespeak.ui.wizard_fetcher import Fetch, Fetcher, Wanted
 from forespeak.ui.wizard_finder import Finder, Found
+from forespeak.ui.wizard_maker import Maker
 from forespeak.ui.wizard_pairs import PairsKeeper
 from forespeak.ui.wizard_state import WizardFile, WizardState, WizardStep
 from forespeak.ui.wizard_tester import Tester
@@ -59,6 +61,7 @@ class WizardController(QObject):
         library: LibraryController,
         finder: Finder,
         fetcher: Fetcher,
+        maker: Maker,
         tester: Tester,
         keeper: PairsKeeper,
         file: WizardFile,
@@ -68,7 +71,7 @@ class WizardController(QObject):
     ) -> None:
         super().__init__(parent)
         self._library, self._finder, self._file, self._worker = library, finder, file, worker
-        self.fetcher, self.tester, self.keeper = fetcher, tester, keeper
+        self.fetcher, self.maker, self.tester, self.keeper = fetcher, maker, tester, keeper
         self._engine_name = engine_name
         self.state = file.read()
         self.found: Found | None = None
@@ -80,7 +83,7 @@ class WizardController(QObject):
         self._measured: dict[str, Measurement] = {}
         """Of this target's candidates, what was tested and not kept yet."""
         self._awaited: Path | None = None
-        """A download that is the chosen draft."""
+        """What has just been downloaded or made, and is the chosen draft."""
         self._use_kept = False
         self._finds = Latest("pair-find", self)
         self._searches = Latest("pair-hub", self)
@@ -93,6 +96,7 @@ class WizardController(QObject):
         keeper.changed.connect(self._find_again)
         keeper.kept.connect(self._kept)
         fetcher.arrived.connect(self._arrived)
+        maker.arrived.connect(self._made)
         tester.finished.connect(self._tested)
 
     _hub_told = Signal(str)
@@ -110,6 +114,7 @@ class WizardController(QObject):
         self._finds.close()
         self._searches.close()
         self.fetcher.close()
+        self.maker.close()
         self.tester.close()
         self.keeper.close()
 
@@ -238,6 +243,7 @@ class WizardController(QObject):
     def _came(self, found: Found) -> None:
         self.finding, self.found = False, found
         self._show_lines()
+        self.maker.forget_all_but([line.key for line in self.lines])
         state, chosen = self.state, self.line
         if chosen is None and self._awaited is not None and str(self._awaited) == state.chosen:
             # Its files are here, and the library has not read them yet.
@@ -253,7 +259,7 @@ class WizardController(QObject):
         """What was chosen is not there or cannot draft any more; the best one takes its place."""
         state, usable = self.state, [each for each in self.lines if not each.problem]
         best = next((each for each in usable if each.is_here and each.key != LOOKUP_KEY), None)
-        best = best or next(iter(usable), None)
+        best = best or next((each for each in usable if each.is_here), None)
         was_here = state.chosen is not None and Path(state.chosen).is_absolute()
         if was_here or line is not None or state.pair_id is not None:
             self.tester.reset()
@@ -331,11 +337,26 @@ class WizardController(QObject):
             self.hubChanged.emit()
 
     def fetch(self, key: str) -> None:
-        """Download a candidate, or go on with it."""
+        """Download a candidate, or go on with it; or make it."""
         candidate = self.candidate_of(key)
         offer = None if candidate is None else candidate.offer
-        if offer is not None and offer.path is None:
+        if offer is not None and offer.making is not None:
+            self.maker.make(key, offer.making)
+        elif offer is not None and offer.path is None:
             self.fetcher.fetch(Wanted(offer.group, offer.good))
+
+    def fetch_of(self, key: str) -> Fetch | None:
+        return self.maker.fetch_of(key) or self.fetcher.fetch_of(key)
+
+    @Slot(str)
+    def cancel_fetch(self, key: str) -> None:
+        self.maker.cancel(key)
+        self.fetcher.cancel(key)
+
+    @Slot(str, object)
+    def _made(self, key: str, path: Path) -> None:
+        self._arrived(key, path)
+        self._library.rescan()
 
     @Slot(str, object)
     def _arrived(self, key: str, path: Path) -> None:
@@ -351,11 +372,11 @@ class WizardController(QObject):
 
     def quick_test(self) -> QuickTest | None:
         """What the test of the chosen pair is to be."""
-        candidate, target, pair = self.candidate, self.state.target, self.pair
+        candidate, target = self.candidate, self.state.target
         if candidate is None or target is None:
             return None
         draft = None if candidate.offer is None else candidate.offer.path
-        settings = PairSettings(candidate.sources) if pair is None else pair.settings
+        settings = self.settings
         return QuickTest(
             target,
             draft,
@@ -418,7 +439,9 @@ class WizardController(QObject):
         pair, candidate = self.pair, self.candidate
         if pair is not None:
             return pair.settings
-        return PairSettings(() if candidate is None else candidate.sources)
+        sources = () if candidate is None else candidate.sources
+        # As chats draft: what is looked up costs next to nothing, and is asked first.
+        return PairSettings(in_order([Source.PROMPT_LOOKUP, *sources]) if uses_model(sources) else sources)
 
     def tested_so(self, settings: PairSettings) -> bool:
         """Whether the measurement at hand was made with these settings."""

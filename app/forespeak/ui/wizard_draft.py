@@ -107,6 +107,7 @@ class DraftStep(QWidget):
         controller.changed.connect(self._show_chosen)
         controller.hubChanged.connect(self._show_hub)
         controller.fetcher.changed.connect(self._show_fetch)
+        controller.maker.changed.connect(self._show_fetch)
         self._fold_toggled(False)
         self.show_found()
         self._show_hub()
@@ -139,7 +140,7 @@ class DraftStep(QWidget):
         self.state_words.setText(self.tr("Looking for drafts") if controller.finding and found is None else "")
         self.state_words.setVisible(bool(self.state_words.text()))
         advice = None if found is None else found.candidates.advice
-        models = [line for line in usable if line.key != LOOKUP_KEY]
+        models = [line for line in usable if line.key != LOOKUP_KEY and not line.makes]
         if advice is not None and advice.kind is AdviceKind.LITTLE_GAIN and not models:
             # It is about the drafts here, and there are none.
             advice = None
@@ -200,8 +201,8 @@ class DraftStep(QWidget):
         row.picked.connect(self._controller.choose)
         row.testRequested.connect(self.testRequested)
         row.fetchRequested.connect(self._controller.fetch)
-        row.cancelRequested.connect(self._controller.fetcher.cancel)
-        row.show_fetch(self._controller.fetcher.fetch_of(line.key))
+        row.cancelRequested.connect(self._controller.cancel_fetch)
+        row.show_fetch(self._controller.fetch_of(line.key))
         if line.key in self._opened and line.problem:
             row.button.click()
         self.rows[line.key] = row
@@ -284,7 +285,7 @@ class DraftStep(QWidget):
     def _show_fetch(self, key: str) -> None:
         row = self.rows.get(key)
         if row is not None:
-            row.show_fetch(self._controller.fetcher.fetch_of(key))
+            row.show_fetch(self._controller.fetch_of(key))
 
     @Slot(bool)
     def _fold_toggled(self, shown: bool) -> None:

@@ -22,6 +22,7 @@ from forespeak.pairing.hub_offers import HubOffers, hub_offers
 from forespeak.pairing.knowledge import local_knowledge
 from forespeak.pairing.load_plan import memory_settings
 from forespeak.pairing.machine_speed import Basis, machine_speed
+from forespeak.pairing.making import made_offers
 from forespeak.pairing.offers import Offer, known_drafts, local_offer, offer_at
 from forespeak.pairing.pair_memory import PairFiles
 from forespeak.pairing.pairs import FOLDER, NamedPairs
@@ -58,7 +59,10 @@ class Finder(Protocol):
 
 
 class DiskFinder:
-    """`machine`: its memory once the chat's own pair has gone, which a kept pair would take the place of."""
+    """`machine`: its memory once the chat's own pair has gone, which a kept pair would take the place of.
+
+    `models_folder`: where drafts that are made would go; None: the one of `where`.
+    """
 
     def __init__(
         self,
@@ -67,7 +71,9 @@ class DiskFinder:
         pairs: Sequence[GoodPair],
         machine: Callable[[], Machine],
         context_length: Callable[[], int | None] = lambda: None,
+        models_folder: Callable[[], Path] | None = None,
     ) -> None:
+        self._models_folder = models_folder or (lambda: where.models)
         self._where, self._hub, self._pairs = where, hub, pairs
         self._machine, self._context_length = machine, context_length
 
@@ -77,6 +83,7 @@ class DiskFinder:
         # What was looked at on the Hub comes before the same thing of which only the name is known.
         offers += [each for each in (hub.offers if hub is not None else []) if not _is_here(each, items)]
         offers += [each for each in known_drafts(offer, self._pairs) if not _is_here(each, items)]
+        offers += made_offers(offer, self._models_folder())
         machine = self._machine()
         learned = PairFiles(self._where.pairs)
         speed = machine_speed(learned.everything(), self._where.data)

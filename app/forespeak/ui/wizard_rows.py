@@ -115,7 +115,7 @@ class CandidateRow(QFrame):
             words = self.tr("Test")
         else:
             words = {
-                None: self.tr("Download"),
+                None: self.tr("Make") if line.makes else self.tr("Download"),
                 FetchStep.ASKING: self.tr("Cancel"),
                 FetchStep.COMING: self.tr("Cancel"),
                 FetchStep.STOPPED: self.tr("Go on"),

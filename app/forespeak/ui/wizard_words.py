@@ -11,6 +11,7 @@ from PySide6.QtCore import QCoreApplication, QDate, QLocale
 from forespeak.models.memory import Fit, MemoryPlan
 from forespeak.models.sizes import size_words
 from forespeak.pairing.candidates import Candidate, CandidateKind
+from forespeak.pairing.making import is_made_from
 from forespeak.pairing.named_pair import NamedPair
 from forespeak.pairing.offers import Offer, Place
 from forespeak.pairing.ranking import Measurement
@@ -51,6 +52,8 @@ class CandidateLine:
     is_here: bool
     problem: str = ""
     details: str = ""
+    makes: bool = False
+    """It has to be made from the target first."""
 
 
 def line_of(candidate: Candidate, found: Found) -> CandidateLine:
@@ -70,7 +73,7 @@ def line_of(candidate: Candidate, found: Found) -> CandidateLine:
     return CandidateLine(
         key_of(candidate),
         name,
-        _place(offer, candidate.kind),
+        _place(offer, candidate.kind, found.target),
         badge,
         tone,
         reason,
@@ -81,15 +84,21 @@ def line_of(candidate: Candidate, found: Found) -> CandidateLine:
         offer is None or offer.place is Place.HERE,
         "" if candidate.excluded is None else _full_problem(candidate),
         _details(candidate),
+        offer is not None and offer.making is not None,
     )
 
 
-def _place(offer: Offer | None, kind: CandidateKind) -> str:
+def _place(offer: Offer | None, kind: CandidateKind, target: Offer) -> str:
     if offer is None:
         return _tr("nothing to load") if kind is CandidateKind.LOOKUP else ""
+    size = size_words(offer.size_bytes) if offer.size_bytes else ""
+    if offer.making is not None:
+        return _tr("to be made, about {size}").format(size=size) if size else _tr("to be made")
+    if target.path is not None and offer.path is not None and is_made_from(target.path, offer.path):
+        return " · ".join((_tr("made from the target"), size))
     where = _tr("on disk") if offer.place is Place.HERE else _tr("on the Hub")
     repo = offer.group.repo if offer.group is not None else "" if offer.good is None else offer.good.repo
-    return " · ".join(part for part in (where, size_words(offer.size_bytes), repo) if part)
+    return " · ".join(part for part in (where, size, repo) if part)
 
 
 def _verdict(candidate: Candidate) -> tuple[str, BadgeTone, str]:
@@ -217,6 +226,8 @@ def _details(candidate: Candidate) -> str:
             words = _tr("Predicted: {low:.1f} to {high:.1f} tokens/s with drafts, {plain:.1f} without.")
         fast = predicted.speculative
         lines.append(words.format(low=fast.low, high=fast.high, plain=predicted.plain.value))
+    if candidate.offer is not None and candidate.offer.making is not None and candidate.excluded is None:
+        lines.append(_tr("The target's own weights in a coarser format: they are written anew in a minute or two."))
     lines += [advice.words for advice in candidate.advice]
     return " ".join(line for line in lines if line)
 

@@ -30,7 +30,8 @@ import llama_cpp.llama_cpp as llama
 
 _F32, _F16 = 0, 1
 _FLASH_ATTENTION_AUTO, _FLASH_ATTENTION_OFF = -1, 0
-_FILE_TYPE_ALL_F32 = 0
+FILE_TYPES = {"F32": 0, "Q4_0": 2, "Q2_K": 10}
+"""Some of `enum llama_ftype`"""
 _LOG_ERROR, _LOG_CONTINUED = 4, 5
 _DEVICE_TYPES = {0: "CPU", 1: "GPU", 2: "integrated GPU", 3: "accelerator"}
 
@@ -339,10 +340,13 @@ class NativeContext:
             self._handle = None
 
 
-def convert_to_f32(source: Path, destination: Path, threads: int, listener: Callable[[str], None]) -> None:
-    """Write `source` anew with all weights in F32. `listener` is told llama.cpp's log lines. Raises NativeError."""
+def convert(source: Path, destination: Path, number_format: str, threads: int, listener: Callable[[str], None]) -> None:
+    """Write `source`, with all its parts, anew as one file: with all weights in F32, or most in another format.
+
+    `number_format` is one of FILE_TYPES. `listener` is told llama.cpp's log lines. Raises NativeError.
+    """
     params = llama.llama_model_quantize_default_params()
-    params.ftype = _FILE_TYPE_ALL_F32
+    params.ftype = FILE_TYPES[number_format]
     params.nthread = threads
     params.allow_requantize = True
     _log.clear()

@@ -13,7 +13,7 @@ from forespeak.engines.llamacpp.loading import (
     ENGINE,
     beside,
     conditions_of,
-    convert_to_f32,
+    convert,
     load_model,
     summary,
     uses_gpu,
@@ -43,7 +43,7 @@ class LlamaEngine(PairEngine[LlamaModel]):
     def convert(
         self, request: ConversionRequest, progress: ProgressListener, cancelled: Callable[[], bool]
     ) -> Converted | None:
-        return convert_to_f32(request, progress, cancelled)
+        return convert(request, progress, cancelled)
 
     def _prepare(self, request: LoadRequest) -> None:
         fixed = request.threads

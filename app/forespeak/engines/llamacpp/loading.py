@@ -15,6 +15,7 @@ from forespeak.engines.engine import (
     Converted,
     LoadRequest,
     ModelSummary,
+    NumberFormat,
     Progress,
 )
 from forespeak.engines.llamacpp import bindings
@@ -140,18 +141,18 @@ def summary(path: Path, model: LlamaModel) -> ModelSummary:
     )
 
 
-def convert_to_f32(
-    request: ConversionRequest, progress: ProgressListener, cancelled: Callable[[], bool]
-) -> Converted | None:
-    """Write a model anew in F32: into a `.part` file first, renamed when it is complete. None if cancelled.
+def convert(request: ConversionRequest, progress: ProgressListener, cancelled: Callable[[], bool]) -> Converted | None:
+    """Write a model anew: into a `.part` file first, renamed when it is complete. None if cancelled.
 
     Raises UserFacingError. llama.cpp cannot be stopped in the middle; a cancel takes effect at the end.
     """
     part = request.destination.with_name(request.destination.name + ".part")
-    tensors = _TensorLines(lambda fraction: progress(Progress(fraction, "Unpacking the model")))
+    unpacks = request.number_format is NumberFormat.F32
+    doing = "Unpacking the model" if unpacks else f"Writing {request.number_format.value}"
+    tensors = _TensorLines(lambda fraction: progress(Progress(fraction, doing)))
     try:
         request.destination.parent.mkdir(parents=True, exist_ok=True)
-        bindings.convert_to_f32(request.source, part, usable_cores(), tensors.feed)
+        bindings.convert(request.source, part, request.number_format.value, usable_cores(), tensors.feed)
         if cancelled():
             part.unlink(missing_ok=True)
             return None
@@ -161,7 +162,7 @@ def convert_to_f32(
     except (OSError, bindings.NativeError) as error:
         part.unlink(missing_ok=True)
         raise UserFacingError(
-            f"The model could not be unpacked to {request.destination}.",
+            f"The model could not be {'unpacked to' if unpacks else 'written to'} {request.destination}.",
             f"The system says: {error}.",
             "Check that the disk has room and that the folder may be written to, then try again.",
         ) from error
