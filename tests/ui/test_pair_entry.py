@@ -22,6 +22,7 @@ from forespeak.ui.pair_entry import PAIR_PAGE, PairEntry
 from forespeak.ui.pair_page import PairPage
 from forespeak.ui.preferences import Preferences, PreferencesFile
 from forespeak.ui.wizard_state import WizardStep
+from tiny_llama import vocabulary, write_llama
 from ui.conftest import App, AppMaker
 from ui.scripted_engine import Script, ScriptedEngine, scripted_steps
 from ui.wizard_doubles import TEXT
@@ -134,6 +135,26 @@ def test_discover_is_one_button_away(qtbot: QtBot, world: World) -> None:
     models = world.models.view().page
     assert models is not None
     assert models.tabs.tabText(models.tabs.currentIndex()) == "Discover"
+
+
+def test_a_draft_is_really_made_and_found_on_disk(qtbot: QtBot, world: World) -> None:
+    pytest.importorskip("llama_cpp")
+    target = write_llama(vocabulary(), world.where.models / "Sprout-1B-F32.gguf")
+    world.app.window.show_page(PAIR_PAGE)
+    page = world.entry.page
+    assert page is not None
+    controller = page.controller
+    qtbot.waitUntil(lambda: controller.library_read, timeout=PATIENCE)
+    page.find_draft(target)
+    qtbot.waitUntil(lambda: controller.found is not None and not controller.finding, timeout=PATIENCE)
+    line = next(each for each in controller.lines if each.makes and each.name.endswith("Q4_0"))
+    assert line.badge == "same vocabulary"
+    page.draft.rows[line.key].button.click()
+    made = str(target.with_name("Sprout-1B-F32-draft-Q4_0.gguf"))
+    qtbot.waitUntil(lambda: made in page.draft.rows, timeout=PATIENCE)
+    assert page.draft.rows[made].line.place.startswith("made from the target")
+    assert page.draft.rows[made].button.text() == "Test"
+    assert line.key not in page.draft.rows
 
 
 def test_the_whole_way_with_the_real_engine_and_the_starter_pair(

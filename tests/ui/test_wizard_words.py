@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from forespeak.engines.engine import NumberFormat
 from forespeak.models.good_pairs import GoodModel
 from forespeak.models.memory import Fit
 from forespeak.pairing.candidates import Candidate, CandidateKind, Candidates, RoughMemory
+from forespeak.pairing.making import made_path
 from forespeak.pairing.model_names import parse_name
-from forespeak.pairing.offers import Offer, Place, from_good, from_hub
+from forespeak.pairing.offers import Making, Offer, Place, from_good, from_hub
 from forespeak.pairing.ranking import Measurement, Prediction, Range
 from forespeak.pairing.verdict import Verdict, VerdictKind
 from forespeak.ui.badge import BadgeTone
@@ -90,6 +92,24 @@ def test_what_keeps_an_equal_vocabulary_out_is_named() -> None:
     assert line_of(slow, FOUND).badge == "too slow"
     head = Candidate(CandidateKind.DRAFT_HEAD, "Head", DRAFT, excluded="Draft heads are not supported here yet.")
     assert line_of(head, FOUND).badge == "not possible yet"
+    problem = "The target is as coarse as that already (Q4_K_M): a copy would be no faster."
+    line = line_of(candidate(kind=CandidateKind.REQUANTISED, excluded=problem), FOUND)
+    assert (line.badge, line.problem) == ("cannot be made", problem)
+
+
+def test_what_is_to_be_made_and_what_was_made_say_so() -> None:
+    to = made_path(Path("/models"), Path("/models/big.gguf"), NumberFormat.Q2_K)
+    making = Making(Path("/models/big.gguf"), to, NumberFormat.Q2_K)
+    offer = replace(DRAFT, name="Made from Big · Q2_K", label="Q2_K", path=None, place=Place.MADE, making=making)
+    line = line_of(candidate(kind=CandidateKind.REQUANTISED, name=offer.name, offer=offer), FOUND)
+    assert (line.name, line.place) == ("Made from Big · Q2_K", "to be made, about 800 MB")
+    assert line.makes
+    assert not line.is_here
+    assert "written anew" in line.details
+    there = line_of(candidate(offer=replace(DRAFT, path=to)), FOUND)
+    assert there.place == "made from the target · 800 MB"
+    assert there.is_here
+    assert not there.makes
 
 
 def test_what_is_on_the_hub_has_one_key_however_much_is_known_of_it() -> None:

@@ -114,7 +114,9 @@ def _verdict(candidate: Candidate) -> tuple[str, BadgeTone, str]:
             return _tr("too large"), BadgeTone.BAD, _first_sentence(candidate.excluded)
         if candidate.prediction is not None:
             return _tr("too slow"), BadgeTone.BAD, _first_sentence(candidate.excluded)
-        return _tr("not possible yet"), BadgeTone.QUIET, _first_sentence(candidate.excluded)
+        made = candidate.kind is CandidateKind.REQUANTISED
+        words = _tr("cannot be made") if made else _tr("not possible yet")
+        return words, BadgeTone.QUIET, _first_sentence(candidate.excluded)
     if verdict is None:
         return _tr("not compared yet"), BadgeTone.QUIET, _tr("its vocabulary is not known here")
     return _on_vocabularies(verdict)
