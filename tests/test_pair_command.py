@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -207,6 +208,11 @@ def test_a_draft_is_made_from_the_target(capsys: pytest.CaptureFixture[str], rea
     assert {each["making"]["format"] for each in listed} == {"Q4_0", "Q2_K"}
     assert {each["path"] for each in listed} == {None}
     assert {each["verdict"] for each in listed} == {"same"}
+    call(None, real)
+    row = next(
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("Made from Sprout-1B-F32 · Q4_0")
+    )
+    assert re.search(r" about [\d.]+ \wB, --make Q4_0 +same ", row), row
     assert call(None, real, "--make", "Q4_0", "--json") in {0, 2}
     out, err = capsys.readouterr()
     assert f"Made {made}" in err

@@ -20,7 +20,7 @@ from forespeak.models.roots import own_root
 from forespeak.pairing.candidates import Knowledge, find_candidates
 from forespeak.pairing.hub_offers import HubOffers
 from forespeak.pairing.machine_speed import MachineSpeed
-from forespeak.pairing.making import made_path
+from forespeak.pairing.making import _problem, made_path
 from forespeak.pairing.model_shape import estimated_shape
 from forespeak.pairing.offers import Making, Offer, Place, from_hub, from_library
 from forespeak.pairing.pairs import NamedPairs
@@ -116,6 +116,7 @@ def made_from(target: Offer, folder: Path) -> list[Offer]:
                 number_format.value,
                 estimated_shape(size, number_format.value, 8_030_000_000),
                 making=Making(target.path, made_path(folder, target.path, number_format), number_format),
+                problem=_problem(target, number_format, size, None, folder),
             )
         )
     return offers

@@ -76,6 +76,8 @@ def report_lines(target: Offer, found: Candidates, results: Sequence[QuickResult
 def _row(candidate: Candidate) -> tuple[str, ...]:
     offer = candidate.offer
     size = "" if offer is None or not offer.size_bytes else size_words(offer.size_bytes)
+    if offer is not None and offer.making is not None:
+        size = f"about {size}, --make {offer.making.number_format.value}"
     if offer is not None and offer.download_bytes:
         size += " to download"
     fit = "" if candidate.memory is None else candidate.memory.fit.value
