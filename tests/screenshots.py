@@ -53,7 +53,7 @@ PICTURE = {
     "chat-light": Picture(),
     "chat-dark": Picture(dark=True),
     "chat-narrow": Picture(size=(720, 860), card=False),
-    "chat-150": Picture(size=(1040, 720), scale="1.5", marks="subtle"),
+    "chat-150": Picture(size=(900, 660), scale="1.5", marks="subtle"),
     "chat-chain": Picture(
         prompts=(BREAD,),
         sources=("prompt-lookup", "ngram-cache", "draft-model"),
