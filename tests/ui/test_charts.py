@@ -3,13 +3,14 @@ from __future__ import annotations
 import time
 
 import pytest
-from PySide6.QtGui import QColor, QImage
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from forespeak.speculation.trace import Source, Token
-from forespeak.ui.charts import Chart, ContextMeter, PositionBars, Sparkline, StepsStrip
-from forespeak.ui.theme import LIGHT, MarkKind, source_kind
+from forespeak.ui.charts import Chart, ContextMeter, PositionBars, Sparkline, StepsStrip, draw_bar_label
+from forespeak.ui.theme import LIGHT, MarkKind, source_kind, ui_font
 from ui.replies import accepted, bonus, corrected, plain, step
 
 
@@ -60,6 +61,20 @@ def test_a_higher_rate_has_a_higher_bar(qtbot: QtBot) -> None:
 
     assert height(28) == pytest.approx(3 * height(56 + 7 + 28), abs=3)
     assert bars.accessibleName() == "Accepted by position: 90%, 30%"
+
+
+def test_a_label_at_the_edge_is_written_whole(qapp: QApplication) -> None:
+    ink = []
+    for middle in (2.0, 140.0, 278.0):
+        image = QImage(280, 20, QImage.Format.Format_ARGB32)
+        image.fill(Qt.GlobalColor.white)
+        painter = QPainter(image)
+        painter.setFont(ui_font(11))
+        draw_bar_label(painter, "95", middle, 2.0, 280.0)
+        painter.end()
+        ink.append(sum(image.pixelColor(x, y).lightness() < 160 for x in range(280) for y in range(20)))
+    assert min(ink) > 10
+    assert max(ink) - min(ink) <= 0.2 * max(ink)
 
 
 @pytest.mark.parametrize("rates", [(), (0.0,), (1.0,), tuple(n / 16 for n in range(16))])

@@ -105,6 +105,13 @@ class Sparkline(CardChart):
         painter.end()
 
 
+def draw_bar_label(painter: QPainter, words: str, middle: float, top: float, room: float) -> None:
+    """Write a bar's label centred on `middle`, or as near to it as a chart `room` pixels wide lets it stand whole."""
+    wide = float(painter.fontMetrics().horizontalAdvance(words)) + 2
+    left = max(0.0, min(middle - wide / 2, room - wide))
+    painter.drawText(QRectF(left, top, wide, 14), Qt.AlignmentFlag.AlignHCenter, words)
+
+
 class PositionBars(CardChart):
     """How often the first, second, third ... token of a draft was accepted, in percent."""
 
@@ -153,10 +160,9 @@ class PositionBars(CardChart):
             if number % every:
                 continue
             painter.setPen(QColor(self.theme.muted))
-            middle = Qt.AlignmentFlag.AlignHCenter
-            around = QRectF(x - 8, base - height - 16, width + 16, 14)
-            painter.drawText(around, middle, f"{rate * 100:.0f}")
-            painter.drawText(QRectF(x - 8, base + 2, width + 16, 14), middle, f"{number + 1}")
+            middle = x + width / 2
+            draw_bar_label(painter, f"{rate * 100:.0f}", middle, base - height - 16, self.width())
+            draw_bar_label(painter, f"{number + 1}", middle, base + 2, self.width())
         painter.end()
 
     def _paint_bar(self, painter: QPainter, bar: QRectF, number: int) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from forespeak.ui.charts import Chart
+from forespeak.ui.charts import Chart, draw_bar_label
 from forespeak.ui.theme import ui_font
 
 _WIDEST = 30.0
@@ -63,6 +63,5 @@ class LengthBars(Chart):
             painter.drawRoundedRect(QRectF(x, base - height, width, height), corner, corner)
             if length % every == 0:
                 painter.setPen(QColor(self.theme.muted))
-                around = QRectF(x - 8, base + 2, width + 16, 14)
-                painter.drawText(around, Qt.AlignmentFlag.AlignHCenter, f"{length}")
+                draw_bar_label(painter, f"{length}", x + width / 2, base + 2, self.width())
         painter.end()
