@@ -30,12 +30,17 @@ def form_of(page: QWidget) -> QFormLayout:
     return form
 
 
-def scrolled(page: QWidget) -> QScrollArea:
+def scrolled(page: QWidget, *, see_through: bool = False) -> QScrollArea:
+    """`see_through`: what lies behind shows through, and the keyboard goes to the page's own parts alone."""
     area = QScrollArea()
     area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     area.setWidget(page)
+    if see_through:
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.viewport().setAutoFillBackground(False)
+        page.setAutoFillBackground(False)
     return area
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.models.formats import ModelFormat
 from forespeak.models.good_pairs import GoodModel, GoodPair, best_first
@@ -14,7 +14,7 @@ from forespeak.models.memory import Fit
 from forespeak.models.sizes import size_words
 from forespeak.ui.badge import Badge
 from forespeak.ui.fit_words import fit_words
-from forespeak.ui.form import caption
+from forespeak.ui.form import caption, scrolled
 from forespeak.ui.pair_fetcher import PairFetcher, PairProgress, PairStep
 from forespeak.ui.theme import Theme
 
@@ -187,17 +187,9 @@ class GoodPairs(QWidget):
         column.addSpacing(4)
         column.addWidget(card)
         column.addStretch(1)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(inside)
-        area.viewport().setAutoFillBackground(False)
-        inside.setAutoFillBackground(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(area)
+        layout.addWidget(scrolled(inside, see_through=True))
         fetcher.changed.connect(self._show)
         # One row at a time: all of them at once would keep the window waiting.
         self._next = QTimer(self)

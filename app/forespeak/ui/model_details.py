@@ -7,12 +7,13 @@ from datetime import datetime
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.models.gguf import GgufKind
 from forespeak.models.library import LibraryItem
 from forespeak.models.sizes import size_words
 from forespeak.ui.badge import Badge, BadgeTone
+from forespeak.ui.form import scrolled
 from forespeak.ui.hub_words import parameter_words
 from forespeak.ui.library_model import FitWords
 from forespeak.ui.models_folder import short_path
@@ -87,18 +88,9 @@ class ModelDetails(QFrame):
         column.addLayout(grid)
         column.addLayout(self._facts)
         column.addStretch(1)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(inside)
-        # The card shows through.
-        area.viewport().setAutoFillBackground(False)
-        inside.setAutoFillBackground(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(1, 1, 1, 1)
-        layout.addWidget(area)
+        layout.addWidget(scrolled(inside, see_through=True))
         self.setAccessibleName(self.tr("Details"))
 
     def set_theme(self, theme: Theme) -> None:

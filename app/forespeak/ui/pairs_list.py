@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMenu,
     QPushButton,
-    QScrollArea,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -22,7 +21,7 @@ from forespeak.pairing.named_pair import NamedPair
 from forespeak.ui.badge import Badge, BadgeTone
 from forespeak.ui.draft_sources import chain_words, in_order
 from forespeak.ui.elided_label import ElidedLabel
-from forespeak.ui.form import caption
+from forespeak.ui.form import caption, scrolled
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_pairs import PairsKeeper
 from forespeak.ui.wizard_words import day_words, parity_words, times
@@ -254,17 +253,9 @@ class PairsList(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._card)
         column.addStretch(1)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(content)
-        area.viewport().setAutoFillBackground(False)
-        content.setAutoFillBackground(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(area)
+        layout.addWidget(scrolled(content, see_through=True))
         keeper.changed.connect(self.show_pairs)
         self.show_pairs()
 

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import (
-    QFrame,
     QHBoxLayout,
     QLabel,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QToolButton,
@@ -23,6 +21,7 @@ from forespeak.models.hub_results import Gate, HubModel
 from forespeak.ui.badge import Badge, BadgeTone
 from forespeak.ui.card_view import CardView, LinkDialog
 from forespeak.ui.file_groups import FileGroups, GroupView
+from forespeak.ui.form import scrolled
 from forespeak.ui.gate_card import GateCard
 from forespeak.ui.hub_account import TokenStatus
 from forespeak.ui.hub_controller import RepoStatus
@@ -92,11 +91,7 @@ class RepoView(QWidget):
         self.card.grown.connect(self._card_grew)
         self._column = QWidget()
         self._fill_column()
-        self.area = QScrollArea()
-        self.area.setWidgetResizable(True)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setWidget(self._column)
+        self.area = scrolled(self._column)
         self.area.verticalScrollBar().valueChanged.connect(self._look)
         self.area.viewport().installEventFilter(self)
         self._column.installEventFilter(self)

@@ -13,13 +13,12 @@ from PySide6.QtWidgets import (
     QProgressBar,
     QPushButton,
     QRadioButton,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
 from forespeak.pairing.advice import AdviceKind
-from forespeak.ui.form import caption
+from forespeak.ui.form import caption, scrolled
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import LOOKUP_KEY, WizardController
 from forespeak.ui.wizard_rows import CandidateRow
@@ -84,14 +83,7 @@ class DraftStep(QWidget):
         column.addWidget(self.fold, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self._excluded)
         column.addStretch(1)
-        self.area = QScrollArea()
-        self.area.setWidgetResizable(True)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.setWidget(inside)
-        self.area.viewport().setAutoFillBackground(False)
-        inside.setAutoFillBackground(False)
+        self.area = scrolled(inside, see_through=True)
         self.about = caption("")
         self.about.setTextFormat(Qt.TextFormat.PlainText)
         self.about.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

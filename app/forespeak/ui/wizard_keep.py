@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QProgressBar,
     QPushButton,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -22,7 +21,7 @@ from forespeak.pairing.named_pair import PairSettings
 from forespeak.pairing.parity_words import explanation
 from forespeak.speculation.trace import Source
 from forespeak.ui.draft_sources import in_order
-from forespeak.ui.form import add_row, caption, whole_box
+from forespeak.ui.form import add_row, caption, scrolled, whole_box
 from forespeak.ui.preferences import LONGEST_DRAFT
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import WizardController
@@ -104,17 +103,9 @@ class KeepStep(QWidget):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(card)
         outer.addStretch(1)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(content)
-        area.viewport().setAutoFillBackground(False)
-        content.setAutoFillBackground(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(area)
+        layout.addWidget(scrolled(content, see_through=True))
         controller.tester.checkChanged.connect(self._show_check)
         controller.changed.connect(self._show_measured)
         self._show_check()

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QProgressBar,
     QPushButton,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -20,7 +19,7 @@ from forespeak.pairing.quick_prompts import KINDS_OF_WORK, quick_prompts
 from forespeak.pairing.quick_test import PromptResult, Writing
 from forespeak.pairing.ranking import Measurement
 from forespeak.ui.flow_row import FlowRow
-from forespeak.ui.form import caption
+from forespeak.ui.form import caption, scrolled
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import LOOKUP_KEY, WizardController
 from forespeak.ui.wizard_tester import Room, TestPhase, TestStatus
@@ -145,17 +144,9 @@ class TestStep(QWidget):
         column_all.addWidget(self.question)
         column_all.addWidget(self.card)
         column_all.addStretch(1)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.setWidget(content)
-        area.viewport().setAutoFillBackground(False)
-        content.setAutoFillBackground(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(area)
+        layout.addWidget(scrolled(content, see_through=True))
         controller.tester.changed.connect(self.show_status)
         controller.changed.connect(self.show_status)
         self.show_status()
