@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.ui.output_chip import OutputChip
+from forespeak.ui.restyle import restyle
 from forespeak.ui.structured_output import StructuredOutput
 
 LONGEST_LINES = 8
@@ -327,9 +328,7 @@ class Composer(QFrame):
         words = self.tr("Stop") if self._generating else self.tr("Send")
         self.button.setText(words)
         self.button.setAccessibleName(words)
-        self.button.setProperty("stops", self._generating)
-        self.button.style().unpolish(self.button)
-        self.button.style().polish(self.button)
+        restyle(self.button, stops=self._generating)
         can_send = self._blocked is None and bool(self.text().strip())
         self.button.setEnabled(self._generating or can_send)
         self.button.setToolTip(

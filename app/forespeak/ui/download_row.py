@@ -26,6 +26,7 @@ from forespeak.ui.elided_label import ElidedLabel
 from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.hub_words import left_words, speed_words
 from forespeak.ui.icons import icon
+from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import LIGHT, Theme
 
 SURE_FROM_BYTES = 100_000_000
@@ -194,10 +195,7 @@ class DownloadRow(QFrame):
 
     def _show_state(self) -> None:
         tone = {DownloadState.FAILED: "bad", DownloadState.DONE: "good"}.get(self.download.state, "")
-        if self.state.property("tone") != tone:
-            self.state.setProperty("tone", tone)
-            self.state.style().unpolish(self.state)
-            self.state.style().polish(self.state)
+        restyle(self.state, tone=tone)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The buttons stand beside the name where there is room, below everything where there is not."""
@@ -277,9 +275,7 @@ class DownloadRow(QFrame):
         done = size_words(self.download.done_bytes)
         button = self.buttons["cancel"]
         button.setText(self.tr("Delete {0}").format(done) if self._asked.isActive() else self.tr("Cancel"))
-        button.setProperty("danger", self._asked.isActive())
-        button.style().unpolish(button)
-        button.style().polish(button)
+        restyle(button, danger=self._asked.isActive())
 
     @Slot()
     def _clear(self) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDro
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from forespeak.ui.model_picker import Place
+from forespeak.ui.restyle import restyle
 
 
 def dropped_file(data: QMimeData) -> Path | None:
@@ -85,7 +86,4 @@ class DropVeil(QFrame):
 
     def _mark(self, over: Place | None) -> None:
         for place, zone in self.zones.items():
-            if zone.property("over") != (place is over):
-                zone.setProperty("over", place is over)
-                zone.style().unpolish(zone)
-                zone.style().polish(zone)
+            restyle(zone, over=place is over)

@@ -16,6 +16,7 @@ from forespeak.ui.badge import Badge
 from forespeak.ui.fit_words import fit_words
 from forespeak.ui.form import caption, scrolled
 from forespeak.ui.pair_fetcher import PairFetcher, PairProgress, PairStep
+from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
 
 WIDE_FROM = 720
@@ -78,10 +79,7 @@ class PairRow(QFrame):
         self.button.setAccessibleName(f"{words}: {self.pair.title}")
         self.button.setEnabled(step not in {PairStep.ASKING, PairStep.COMING})
         here = step is PairStep.HERE
-        if self.button.property("primary") is not here:
-            self.button.setProperty("primary", here)
-            self.button.style().unpolish(self.button)
-            self.button.style().polish(self.button)
+        restyle(self.button, primary=here)
         moving = step in {PairStep.COMING, PairStep.STOPPED}
         self.bar.setVisible(moving)
         note = "" if progress.error is None else str(progress.error)
@@ -93,10 +91,7 @@ class PairRow(QFrame):
                 )
         self.note.setText(note)
         self.note.setVisible(bool(note))
-        self.note.setProperty("danger", progress.error is not None)
-        self.note.setProperty("caption", progress.error is None)
-        self.note.style().unpolish(self.note)
-        self.note.style().polish(self.note)
+        restyle(self.note, danger=progress.error is not None, caption=progress.error is None)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

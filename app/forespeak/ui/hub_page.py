@@ -19,6 +19,7 @@ from forespeak.models.hub_settings import (
 )
 from forespeak.ui.form import add_heading, add_row, caption, form_of
 from forespeak.ui.hub_account import HubAccount
+from forespeak.ui.restyle import restyle
 from forespeak.ui.token_entry import TokenEntry
 
 MEGABYTE = 1_000_000
@@ -165,8 +166,6 @@ class CheckedLine:
 
     def _say(self, words: str, kind: str = "caption") -> None:
         self.problem.setText(words)
-        self.problem.setProperty("danger", kind == "danger")
-        self.problem.style().unpolish(self.problem)
-        self.problem.style().polish(self.problem)
+        restyle(self.problem, danger=kind == "danger")
         self.field.setAccessibleDescription(words)
         self._form.setRowVisible(self.problem, bool(words))

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 
 from forespeak.speculation.trace import Source
 from forespeak.ui.draft_sources import button_words, chain_words
+from forespeak.ui.restyle import restyle
 from forespeak.ui.source_menu import SourceMenu
 from forespeak.ui.theme import Theme
 
@@ -79,10 +80,7 @@ class Chip(QPushButton):
         self._words = (caption, value)
         self.setAccessibleName(f"{caption}: {value}")
         self.setToolTip(tooltip)
-        if self._caption.property("tone") != tone.value:
-            self._caption.setProperty("tone", tone.value)
-            self._caption.style().unpolish(self._caption)
-            self._caption.style().polish(self._caption)
+        restyle(self._caption, tone=tone.value)
         self._cut()
         self.updateGeometry()
 

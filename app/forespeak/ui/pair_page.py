@@ -16,6 +16,7 @@ from forespeak.pairing.named_pair import NamedPair
 from forespeak.ui.navigation import PageWidget
 from forespeak.ui.notices import Banner, Toast
 from forespeak.ui.pairs_list import PairsList
+from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import WizardController
 from forespeak.ui.wizard_draft import DraftStep
@@ -65,10 +66,7 @@ class StepBar(QWidget):
         for step, button in self.buttons.items():
             button.setEnabled(step in reachable)
             button.setAccessibleDescription(self.tr("This step is shown") if step is current else "")
-            if button.property("current") is not (step is current):
-                button.setProperty("current", step is current)
-                button.style().unpolish(button)
-                button.style().polish(button)
+            restyle(button, current=step is current)
 
     @Slot()
     def _clicked(self) -> None:

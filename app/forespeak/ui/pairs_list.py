@@ -22,6 +22,7 @@ from forespeak.ui.badge import Badge, BadgeTone
 from forespeak.ui.draft_sources import chain_words, in_order
 from forespeak.ui.elided_label import ElidedLabel
 from forespeak.ui.form import caption, scrolled
+from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_pairs import PairsKeeper
 from forespeak.ui.wizard_words import day_words, parity_words, times
@@ -298,11 +299,7 @@ class PairsList(QWidget):
                 line.show_pair(pair)
             if self._column.indexOf(line) != number:
                 self._column.insertWidget(number, line)
-            first = number == 0
-            if line.property("first") is not first:
-                line.setProperty("first", first)
-                line.style().unpolish(line)
-                line.style().polish(line)
+            restyle(line, first=number == 0)
         self._card.setVisible(bool(pairs))
         if self._wanted is not None and self.isVisible():
             self.take_focus()

@@ -22,6 +22,7 @@ from shiboken6 import isValid
 
 from forespeak.ui.background import Worker
 from forespeak.ui.form import caption
+from forespeak.ui.restyle import restyle
 from forespeak.ui.structured_output import OutputKind, StructuredOutput, mistake_in
 from forespeak.ui.theme import code_font
 
@@ -191,7 +192,4 @@ class StructuredPage(QWidget):
 
     def _say(self, words: str, *, good: bool) -> None:
         self.verdict.setText(words)
-        self.verdict.setProperty("danger", not good)
-        self.verdict.setProperty("muted", good)
-        self.verdict.style().unpolish(self.verdict)
-        self.verdict.style().polish(self.verdict)
+        restyle(self.verdict, danger=not good, muted=good)

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBox
 
 from forespeak.models.hub_token import TokenSource
 from forespeak.ui.hub_account import TokenStatus
+from forespeak.ui.restyle import restyle
 
 
 class TokenEntry(QWidget):
@@ -102,11 +103,8 @@ class TokenEntry(QWidget):
         self.forget_button.setVisible(stored and not typed and status.source is not TokenSource.ENVIRONMENT)
 
     def _colour(self) -> None:
-        self.outcome.setProperty("danger", self._status.error is not None)
-        self.outcome.setProperty("success", self._status.user is not None)
-        self.outcome.setProperty("muted", self._status.busy)
-        self.outcome.style().unpolish(self.outcome)
-        self.outcome.style().polish(self.outcome)
+        status = self._status
+        restyle(self.outcome, danger=status.error is not None, success=status.user is not None, muted=status.busy)
 
     @Slot()
     def _store(self) -> None:

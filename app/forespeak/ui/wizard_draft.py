@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from forespeak.pairing.advice import AdviceKind
 from forespeak.ui.form import caption, scrolled
+from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import LOOKUP_KEY, WizardController
 from forespeak.ui.wizard_rows import CandidateRow
@@ -213,11 +214,7 @@ class DraftStep(QWidget):
             for number, row in enumerate(rows):
                 if column.indexOf(row) != number:
                     column.insertWidget(number, row)
-                first = number == 0
-                if row.property("first") is not first:
-                    row.setProperty("first", first)
-                    row.style().unpolish(row)
-                    row.style().polish(row)
+                restyle(row, first=number == 0)
 
     @Slot()
     def _show_chosen(self) -> None:
@@ -243,11 +240,7 @@ class DraftStep(QWidget):
         self.hub_words.setText(words)
         self.hub_bar.setVisible(bool(words))
         self.hub_moving.setVisible(hub.searching)
-        for name, value in (("danger", bool(hub.problems)), ("caption", not hub.problems)):
-            if self.hub_words.property(name) is not value:
-                self.hub_words.setProperty(name, value)
-                self.hub_words.style().unpolish(self.hub_words)
-                self.hub_words.style().polish(self.hub_words)
+        restyle(self.hub_words, danger=bool(hub.problems), caption=not hub.problems)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and isinstance(watched, QRadioButton):

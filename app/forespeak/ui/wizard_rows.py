@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QProgressBar, QPushBu
 from forespeak.ui.badge import Badge
 from forespeak.ui.elided_label import ElidedLabel
 from forespeak.ui.form import caption
+from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_fetcher import Fetch, FetchStep
 from forespeak.ui.wizard_words import CandidateLine
@@ -100,11 +101,7 @@ class CandidateRow(QFrame):
     def set_chosen(self, chosen: bool) -> None:
         if self.radio.isChecked() is not chosen:
             self.radio.setChecked(chosen)
-        primary = chosen and not self.line.problem
-        if self.button.property("primary") is not primary:
-            self.button.setProperty("primary", primary)
-            self.button.style().unpolish(self.button)
-            self.button.style().polish(self.button)
+        restyle(self.button, primary=chosen and not self.line.problem)
 
     def _show_action(self) -> None:
         line, fetch = self.line, None if self.line.is_here else self._fetch
@@ -134,11 +131,7 @@ class CandidateRow(QFrame):
         note = line.problem if self._open else "" if fetch is None else fetch.words
         self.note.setText(note)
         self.note.setVisible(bool(note))
-        for name, value in (("danger", failed and not self._open), ("caption", not failed)):
-            if self.note.property(name) is not value:
-                self.note.setProperty(name, value)
-                self.note.style().unpolish(self.note)
-                self.note.style().polish(self.note)
+        restyle(self.note, danger=failed and not self._open, caption=not failed)
 
     @Slot()
     def _picked(self) -> None:

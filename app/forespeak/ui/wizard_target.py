@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from forespeak.models.good_pairs import GoodModel
 from forespeak.models.library import LibraryItem
 from forespeak.models.sizes import size_words
+from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, TEXT_PIXELS, Theme, ui_font
 from forespeak.ui.wizard_controller import WizardController
 from forespeak.ui.wizard_fetcher import FetchStep, Wanted
@@ -244,11 +245,7 @@ class TargetStep(QWidget):
             if fetch is not None:
                 words, danger = fetch.words, fetch.error is not None
         self.note.setText(words)
-        for name, value in (("danger", danger), ("caption", not danger)):
-            if self.note.property(name) is not value:
-                self.note.setProperty(name, value)
-                self.note.style().unpolish(self.note)
-                self.note.style().polish(self.note)
+        restyle(self.note, danger=danger, caption=not danger)
         self.selectionChanged.emit()
 
     @Slot()

@@ -20,6 +20,7 @@ from forespeak.pairing.quick_test import PromptResult, Writing
 from forespeak.pairing.ranking import Measurement
 from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.form import caption, scrolled
+from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import LOOKUP_KEY, WizardController
 from forespeak.ui.wizard_tester import Room, TestPhase, TestStatus
@@ -171,10 +172,7 @@ class TestStep(QWidget):
         measured = state.measurement
         again = measured is not None or status.phase in {TestPhase.DONE, TestPhase.FAILED}
         self.start_button.setText(self.tr("Test again") if again else self.tr("Start the test"))
-        if self.start_button.property("primary") is again:
-            self.start_button.setProperty("primary", not again)
-            self.start_button.style().unpolish(self.start_button)
-            self.start_button.style().polish(self.start_button)
+        restyle(self.start_button, primary=not again)
         self.stop_button.setVisible(status.running)
         self.stop_button.setEnabled(not status.stopping)
         self.intro.setText(self._intro())
@@ -210,7 +208,7 @@ class TestStep(QWidget):
     def _show_card(self, status: TestStatus, measured: Measurement | None) -> None:
         kind = self._controller.state.kind
         self.bar.setVisible(status.running)
-        self.why.setProperty("danger", status.error is not None)
+        restyle(self.why, danger=status.error is not None)
         if status.running:
             self._show_running(status)
         elif status.error is not None:
@@ -222,8 +220,6 @@ class TestStep(QWidget):
             self.headline.setText(self.tr("No prompt was finished."))
             words = self.tr("This pair writes too slowly here for a test of 20 seconds.")
             self.why.setText(self.tr("It was stopped before.") if status.result.stopped else words)
-        self.why.style().unpolish(self.why)
-        self.why.style().polish(self.why)
         self.headline.setAccessibleName(f"{self.headline.text()} {self.why.text()}")
         self.why.setVisible(bool(self.why.text()))
         rows = bool(status.prompts) or status.running
@@ -310,10 +306,7 @@ class TestStep(QWidget):
         tone = ""
         if measured is not None and not status.running:
             tone = {Outcome.WORTH_IT: "good", Outcome.SLOWER: "bad"}.get(outcome_of(measured), "")
-        if self.headline.property("tone") != tone:
-            self.headline.setProperty("tone", tone)
-            self.headline.style().unpolish(self.headline)
-            self.headline.style().polish(self.headline)
+        restyle(self.headline, tone=tone)
 
     @Slot()
     def _kind_chosen(self) -> None:
