@@ -114,24 +114,22 @@ class ComparisonDesk:
     def export(self, comparison: str, kind: str, path: Path, private: bool) -> None:
         """A report of that kind: html, md, json or csv. `private`: with the user's own words in it."""
         # What reports are made of is wanted seldom.
-        from forespeak.compare.document import document_of
-        from forespeak.compare.lane_report import report_csv, report_json
         from forespeak.compare.model_files import model_records
         from forespeak.compare.report import write_file
-        from forespeak.compare.written import html_of, markdown_of
+        from forespeak.compare.report_files import report_of
 
         stored = self._stored(comparison)
         plan, results = self.store.load(comparison)
-        result = result_of(plan, results)
-        if kind == "csv":
-            text = report_csv(result)
-        else:
-            models = model_records(plan, self._hash_of)
-            if kind == "json":
-                text = report_json(result, models, private=private, comparison_id=stored.id, name=stored.name)
-            else:
-                blocks = document_of(result, models, private=private, name=stored.name)
-                text = html_of(blocks) if kind == "html" else markdown_of(blocks)
+        # A CSV says nothing of the models, whose hashes take a while.
+        models = [] if kind == "csv" else model_records(plan, self._hash_of)
+        text = report_of(
+            kind,
+            result_of(plan, results),
+            models,
+            private=private,
+            comparison_id=stored.id,
+            name=stored.name,
+        )
         write_file(path, text)
 
     def remove(self, comparisons: tuple[str, ...]) -> RemovedSeveral:
