@@ -66,14 +66,10 @@ class Offer:
 
 def from_library(item: LibraryItem, shape: ModelShape | None = None) -> Offer:
     """A model on this computer. `shape`: from its headers, if they were read; else from its size and name."""
-    # A header's title has the size and the variant more often than a file's name has them.
-    named = parse_name(item.title or item.name)
-    if not named.family or named.parameters is None:
-        named = parse_name(item.name)
     return Offer(
         item.name,
         Place.HERE,
-        named,
+        _named(item.title or item.name, item.name),
         item.size_bytes,
         item.quantisation,
         shape or estimated_shape(item.size_bytes, item.quantisation, item.parameters, item.active_parameters),
@@ -139,13 +135,10 @@ def offer_at(path: Path) -> Offer:
         shape = file_shape(path)
     except GgufError:
         shape = None  # a part is missing, as the verdict will say
-    named = parse_name(header.name)
-    if not named.family or named.parameters is None:
-        named = parse_name(path.stem)
     return Offer(
         path.name,
         Place.HERE,
-        named,
+        _named(header.name, path.stem),
         header.size_bytes,
         header.quantisation,
         shape,
@@ -208,6 +201,12 @@ def same_thing(offer: Offer) -> tuple[object, ...]:
     name = offer.model_name
     size = offer.size_bytes if name.parameters is None else name.parameters
     return name.family, name.variants, size, offer.label, offer.kind
+
+
+def _named(title: str, file_name: str) -> ModelName:
+    """By the header's title, which has the size and the variant more often than a file's name; else by that."""
+    named = parse_name(title)
+    return named if named.family and named.parameters is not None else parse_name(file_name)
 
 
 def _kind_of(group: HubFileGroup) -> GgufKind:
