@@ -236,13 +236,13 @@ def _prediction(
     if not kinds:
         raise ValueError("a prediction is for some kind of text")
 
-    def mean(deviation: _Deviation) -> float:
-        return sum(math.log(gain.speed_up) for gain in gains(deviation)) / len(kinds)
+    def mean(found: list[_Gain]) -> float:
+        return sum(math.log(gain.speed_up) for gain in found) / len(kinds)
 
     middle = gains(_MIDDLE)
-    value = mean(_MIDDLE)
-    ups = [mean(hope) - value for hope in hopes]
-    downs = [value - mean(_Deviation(-hope.acceptance, -hope.draft, -hope.check)) for hope in hopes]
+    value = mean(middle)
+    ups = [mean(gains(hope)) - value for hope in hopes]
+    downs = [value - mean(gains(_Deviation(-hope.acceptance, -hope.draft, -hope.check))) for hope in hopes]
     # Independent of each other, so their squares add up.
     up, down = math.hypot(*ups), math.hypot(*downs)
     plain = 1.0 / (target.seconds(1) + _OWN_STEP)
