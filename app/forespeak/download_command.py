@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import shutil
 import sys
 import threading
@@ -187,7 +186,7 @@ def _watch(queue: DownloadQueue, changed: threading.Event, interrupt: terminal.I
 
 def _tell_outcome(downloads: Sequence[Download], *, as_json: bool) -> None:
     if as_json:
-        _print_json({"downloads": [_record(each) for each in downloads]})
+        terminal.print_json({"downloads": [_record(each) for each in downloads]})
     for each in downloads:
         if each.error is not None:
             terminal.say_error(each.error)
@@ -296,7 +295,9 @@ def _verify(options: argparse.Namespace) -> int:
                 return INTERRUPTED
             found.append((path, outcome, "" if known is None else f"{known.repo}/{known.path}"))
     if options.json:
-        _print_json({"files": [{"path": str(path), "outcome": how, "from": origin} for path, how, origin in found]})
+        terminal.print_json(
+            {"files": [{"path": str(path), "outcome": how, "from": origin} for path, how, origin in found]}
+        )
     else:
         for path, how, origin in found:
             sys.stdout.write(f"{how:<8} {path}{f'  ({origin})' if origin else ''}\n")
@@ -344,8 +345,3 @@ def _sum_up(outcomes: Sequence[str]) -> None:
         terminal.say(f"{right} files are undamaged; of {unknown} it is not known what they should be.")
     else:
         terminal.say(f"All {right} files are undamaged." if right > 1 else "The file is undamaged.")
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    json.dump(content, sys.stdout, ensure_ascii=False, indent=1)
-    sys.stdout.write("\n")

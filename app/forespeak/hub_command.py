@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -110,11 +108,13 @@ def _search(options: argparse.Namespace) -> int:
                 break
     found = found[: options.limit]
     if options.json:
-        _print_json({"models": [_model_record(model, fit) for model in found], "more": more, "left_out": left_out})
+        terminal.print_json(
+            {"models": [_model_record(model, fit) for model in found], "more": more, "left_out": left_out}
+        )
     elif found:
         rows: list[tuple[str, ...]] = [("repo", "parameters", "downloads", "likes", "updated", "licence", "")]
         rows += [_model_row(model, fit) for model in found]
-        _print_table(rows, right=(1, 2, 3))
+        terminal.print_table(rows, right=(1, 2, 3))
         notes = [f"{left_out} more would be too large here."] if left_out else []
         notes += ["There are more: ask for them with --limit."] if more else []
         if notes:
@@ -133,12 +133,12 @@ def _files(options: argparse.Namespace) -> int:
         return INTERRUPTED
     fit = _judge()
     if options.json:
-        _print_json(_repo_record(repo, fit))
+        terminal.print_json(_repo_record(repo, fit))
         return 0
     if repo.groups:
         rows: list[tuple[str, ...]] = [("quant", "size", "", "files")]
         rows += [_group_row(group, fit) for group in repo.groups]
-        _print_table(rows, right=(1,))
+        terminal.print_table(rows, right=(1,))
     else:
         terminal.say(f"{repo.repo} holds no model that Forespeak can load.")
     if (hint := _gate_hint(repo)) is not None:
@@ -228,19 +228,3 @@ def _repo_record(repo: HubRepo, fit: Callable[[int], Fit]) -> dict[str, Any]:
             for group in repo.groups
         ],
     }
-
-
-def _print_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
-    """Print rows as columns; the first row holds their names. `right` are the columns of numbers."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = [
-            f"{cell:>{width}}" if column in right else f"{cell:<{width}}"
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    json.dump(content, sys.stdout, ensure_ascii=False, indent=1)
-    sys.stdout.write("\n")

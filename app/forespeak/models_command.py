@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -131,12 +130,12 @@ def _list(options: argparse.Namespace) -> int:
     shown = [item for item in items if options.all or item.usable]
     if options.json:
         roots = [{"path": str(root.path), "label": root.label, "read_only": root.read_only} for root in library.roots()]
-        _print_json({"folders": roots, "models": [record(item) for item in shown]})
+        terminal.print_json({"folders": roots, "models": [record(item) for item in shown]})
         return 0
     if shown:
         rows: list[tuple[str, ...]] = [("model", "parameters", "quant", "size", "context", "in", "")]
         rows += [_row(item) for item in shown]
-        _print_table(rows, right=(1, 3, 4))
+        terminal.print_table(rows, right=(1, 3, 4))
     else:
         terminal.say(f"There are no models yet. They are looked for in {library.own} and other programs' folders.")
     hidden = len(items) - len(shown)
@@ -148,7 +147,7 @@ def _list(options: argparse.Namespace) -> int:
 def _inspect(options: argparse.Namespace) -> int:
     item = _named(options.model)
     if options.json:
-        _print_json(record(item))
+        terminal.print_json(record(item))
     else:
         for name, words in _details(item):
             sys.stdout.write(f"{name:16}{words}\n")
@@ -185,7 +184,7 @@ def _import(options: argparse.Namespace) -> int:
     imported = [item for item in library.scan() if item.path in set(result.paths)]
     if options.json:
         refused = [{"what": error.what, "why": error.why, "remedy": error.remedy} for error in result.refused]
-        _print_json({"imported": [record(item) for item in imported], "refused": refused})
+        terminal.print_json({"imported": [record(item) for item in imported], "refused": refused})
     else:
         for item in imported:
             sys.stdout.write(f"{item.name} is in {item.path.parent}\n")
@@ -205,7 +204,7 @@ def _remove(options: argparse.Namespace) -> int:
     removal = library.remove(item)
     removal.finish()
     if options.json:
-        _print_json({"removed": record(item), "freed_bytes": removal.freed_bytes})
+        terminal.print_json({"removed": record(item), "freed_bytes": removal.freed_bytes})
     else:
         freed = f"{size_words(removal.freed_bytes)} are free again" if removal.freed_bytes else "it was only a link"
         sys.stdout.write(f"{item.name} is gone: {freed}.\n")
@@ -355,18 +354,3 @@ def _count_words(count: int | None) -> str:
         if count is not None and count >= size:
             return f"{count / size:.3g}{unit}"
     return "" if count is None else str(count)
-
-
-def _print_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = [
-            f"{cell:>{width}}" if column in right else f"{cell:<{width}}"
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    json.dump(content, sys.stdout, ensure_ascii=False, indent=1)
-    sys.stdout.write("\n")

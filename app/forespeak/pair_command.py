@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from forespeak import terminal
 from forespeak.bench_command import Models
@@ -129,7 +128,7 @@ def _pair(models: Models, options: argparse.Namespace) -> int:
         terminal.say(problem)
     found = replace(found, listed=tuple(listed))
     if options.json:
-        _print_json(report_record(asked.target, target, found, results))
+        terminal.print_json(report_record(asked.target, target, found, results))
     else:
         sys.stdout.write("\n".join(report_lines(target, found, results)) + "\n")
     if interrupt.asked():
@@ -354,11 +353,3 @@ def _test(
 def _engine_name(engine: Engine) -> str:
     name = getattr(engine, "engine", "")
     return name if isinstance(name, str) else ""
-
-
-# What is printed
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    json.dump(content, sys.stdout, ensure_ascii=False, indent=1)
-    sys.stdout.write("\n")

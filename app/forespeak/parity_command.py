@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -93,8 +92,7 @@ def _parity(models: Models, options: argparse.Namespace) -> int:
             | parity_record(each.result)
             for each in found
         ]
-        json.dump({"pairs": records}, sys.stdout, ensure_ascii=False, indent=1)
-        sys.stdout.write("\n")
+        terminal.print_json({"pairs": records})
     elif found:
         sys.stdout.write("\n\n".join(map(report, found)) + "\n")
     else:

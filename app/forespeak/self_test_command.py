@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import multiprocessing
 import os
 import sys
@@ -69,8 +68,7 @@ def _self_test(models: Models, options: argparse.Namespace) -> int:
         return INTERRUPTED
     found |= {"passed": code == 0, "problem": problem or None, "seconds": time.perf_counter() - started}
     if options.json:
-        json.dump(found, sys.stdout, ensure_ascii=False, indent=1)
-        sys.stdout.write("\n")
+        terminal.print_json(found)
     else:
         sys.stdout.write(report(found) + "\n")
     return code

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType, TracebackType
-from typing import TextIO
+from typing import Any, TextIO
 
 from forespeak.engines.engine import ChatMessage, Engine, GenerationRequest, Progress, Role
 from forespeak.errors import UserFacingError
@@ -177,6 +178,22 @@ def say(text: str) -> None:
     sys.stdout.flush()
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
+
+
+def print_json(content: dict[str, Any]) -> None:
+    json.dump(content, sys.stdout, ensure_ascii=False, indent=1)
+    sys.stdout.write("\n")
+
+
+def print_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
+    """Print rows as columns; the first row holds their names. `right` are the columns of numbers."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = [
+            f"{cell:>{width}}" if column in right else f"{cell:<{width}}"
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
 
 
 def add_load_argument(add: Callable[..., object]) -> None:
