@@ -89,14 +89,10 @@ class _Finder:
                 self.path_of(path.name)
 
     def _candidates(self, name: str) -> Iterator[Path]:
-        from forespeak.models.library import Library
-        from forespeak.models.library_settings import LibrarySettingsFile, with_chosen_models
-        from forespeak.models.roots import known_roots
+        from forespeak.models.library import users_library
 
         yield from (path for path in self._starter_files() if path.name == name)
-        places = with_chosen_models(folders())
-        library = Library(places.models, known_roots(LibrarySettingsFile(places.config).read().added), places.cache)
-        yield from (item.path for item in library.scan(cancelled=self._stopped) if item.path.name == name)
+        yield from (item.path for item in users_library().scan(cancelled=self._stopped) if item.path.name == name)
 
     def _is_it(self, path: Path) -> bool:
         from forespeak.models.file_hashes import FileHashes

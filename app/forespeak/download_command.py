@@ -8,7 +8,6 @@ import shutil
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from forespeak.models.download_queue import Download, DownloadQueue
     from forespeak.models.file_hashes import FileHash, FileHashes
     from forespeak.models.folders import Folders
-    from forespeak.models.hub_client import HubClient
     from forespeak.models.hub_files import HubFileGroup
     from forespeak.models.hub_results import HubRepo
 
@@ -77,8 +75,9 @@ def _rate(text: str) -> float:
 def _download(options: argparse.Namespace) -> int:
     from forespeak.models.download_queue import DownloadQueue
     from forespeak.models.hub import Hub, repo_in
+    from forespeak.models.hub_client import users_client
 
-    client = _client()
+    client = users_client(folders().config)
     with terminal.Interrupt() as interrupt, contextlib.closing(client):
         repo = Hub(client).repo(repo_in(options.repo) or options.repo, options.revision, interrupt.asked)
         if repo is None:
@@ -105,16 +104,6 @@ def _places() -> Folders:
     from forespeak.models.library_settings import with_chosen_models
 
     return with_chosen_models(folders())
-
-
-def _client() -> HubClient:
-    """By the user's settings and token."""
-    from forespeak.models.hub_client import HubClient
-    from forespeak.models.hub_settings import HubSettingsFile
-    from forespeak.models.hub_token import TokenStore
-
-    settings = HubSettingsFile(folders().config).read()
-    return HubClient(settings, partial(TokenStore().token, settings.endpoint))
 
 
 def chosen(repo: HubRepo, names: Sequence[str]) -> tuple[HubFileGroup, ...]:
@@ -158,13 +147,9 @@ def _listed(groups: Sequence[HubFileGroup]) -> str:
 def _already_here(group: HubFileGroup, queue: DownloadQueue, interrupt: terminal.Interrupt) -> tuple[Path, ...]:
     """Files of other programs' folders that are the group's, so that they need not come over the network."""
     from forespeak.models.file_hashes import identical
-    from forespeak.models.library import Library
-    from forespeak.models.library_settings import LibrarySettingsFile
-    from forespeak.models.roots import known_roots
+    from forespeak.models.library import users_library
 
-    places = _places()
-    library = Library(places.models, known_roots(LibrarySettingsFile(places.config).read().added), places.cache)
-    others = [item for item in library.scan(cancelled=interrupt.asked) if item.root.read_only]
+    others = [item for item in users_library().scan(cancelled=interrupt.asked) if item.root.read_only]
     found = identical(group, others, queue.hashes, interrupt.asked)
     if found is None:
         return ()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from forespeak import terminal
@@ -60,12 +59,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def _connect() -> Iterator[Hub]:
     """The Hub by the user's settings and token."""
     from forespeak.models.hub import Hub
-    from forespeak.models.hub_client import HubClient
-    from forespeak.models.hub_settings import HubSettingsFile
-    from forespeak.models.hub_token import TokenStore
+    from forespeak.models.hub_client import users_client
 
-    settings = HubSettingsFile(folders().config).read()
-    client = HubClient(settings, partial(TokenStore().token, settings.endpoint))
+    client = users_client(folders().config)
     try:
         yield Hub(client)
     finally:

@@ -13,7 +13,7 @@ from forespeak import download_command, hub_command, terminal
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import folders
 from forespeak.models.formats import ModelFormat
-from forespeak.models.library_settings import LibrarySettingsFile, with_chosen_models
+from forespeak.models.library_settings import LibrarySettingsFile
 from forespeak.models.sizes import size_words
 
 if TYPE_CHECKING:
@@ -99,13 +99,9 @@ def _add_remove(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _library(added: Sequence[Path] = ()) -> Library:
-    from forespeak.models.library import Library
-    from forespeak.models.roots import known_roots
+    from forespeak.models.library import users_library
 
-    places = with_chosen_models(folders())
-    chosen = LibrarySettingsFile(places.config).read().added
-    roots = known_roots([*chosen, *(path.expanduser().absolute() for path in added)])
-    return Library(places.models, roots, places.cache)
+    return users_library([path.expanduser().absolute() for path in added])
 
 
 def _put_in_order(library: Library) -> None:

@@ -210,32 +210,25 @@ def _make(target: Offer, format_name: str, line: terminal.ProgressLine, cancelle
 
 def _offers(asked: _Asked, target: Offer, cancelled: Callable[[], bool]) -> list[Offer]:
     """The models that are named, or else all of the library and what could be made from the target."""
-    from forespeak.models.library import Library
-    from forespeak.models.library_settings import LibrarySettingsFile
-    from forespeak.models.roots import known_roots
+    from forespeak.models.library import users_library
     from forespeak.pairing.making import made_offers
     from forespeak.pairing.offers import local_offer, offer_at
 
     if asked.named is not None:
         return [offer_at(path) for path in asked.named]
-    places = _places()
-    added = LibrarySettingsFile(places.config).read().added
-    library = Library(places.models, known_roots(added), places.cache)
+    library = users_library()
     found = [local_offer(item) for item in library.scan(cancelled=cancelled)]
-    return [*found, *made_offers(target, places.models)]
+    return [*found, *made_offers(target, library.own)]
 
 
 def _from_hub(target: Offer, line: terminal.ProgressLine, cancelled: Callable[[], bool]) -> HubOffers:
     from forespeak.models.good_pairs import good_pairs
     from forespeak.models.hub import Hub
-    from forespeak.models.hub_client import HubClient
-    from forespeak.models.hub_settings import HubSettingsFile
-    from forespeak.models.hub_token import TokenStore
+    from forespeak.models.hub_client import users_client
     from forespeak.pairing.hub_offers import hub_offers
 
     places = folders()
-    settings = HubSettingsFile(places.config).read()
-    hub = Hub(HubClient(settings, partial(TokenStore().token, settings.endpoint)))
+    hub = Hub(users_client(places.config))
     try:
         return hub_offers(
             hub,

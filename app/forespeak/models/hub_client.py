@@ -12,13 +12,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from forespeak import __version__
 from forespeak.models.hub_errors import Asked, answer_error, offline_error, transport_error
-from forespeak.models.hub_settings import HubSettings, forced_offline, is_loopback, may_carry_token, origin
-from forespeak.models.hub_token import Token
+from forespeak.models.hub_settings import (
+    HubSettings,
+    HubSettingsFile,
+    forced_offline,
+    is_loopback,
+    may_carry_token,
+    origin,
+)
+from forespeak.models.hub_token import Token, TokenStore
 
 if TYPE_CHECKING:
     import httpx2
@@ -252,6 +261,12 @@ class HubClient:
 _CURRENT: ContextVar[HubClient | None] = ContextVar("hub client", default=None)
 _INSTALLING = threading.Lock()
 _installed = False
+
+
+def users_client(config: Path) -> HubClient:
+    """A client by the user's settings, kept in the folder `config`, and the token of the keyring."""
+    settings = HubSettingsFile(config).read()
+    return HubClient(settings, partial(TokenStore().token, settings.endpoint))
 
 
 def _install() -> None:

@@ -8,17 +8,19 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from forespeak.models.file_facts import FileFacts, read_facts
+from forespeak.models.folders import folders
 from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import GgufError, GgufKind, KnownTexts
 from forespeak.models.importing import ImportResult, ImportWay, import_models
 from forespeak.models.library_cache import FactsCache, Stamp
 from forespeak.models.library_files import FoundModel, Identity, find_models
 from forespeak.models.library_item import LibraryItem, item_of
+from forespeak.models.library_settings import LibrarySettingsFile, with_chosen_models
 from forespeak.models.library_watch import LibraryWatcher
 from forespeak.models.mlx_folder import read_mlx_facts
 from forespeak.models.moving import finish_move, move_models
 from forespeak.models.removal import Removal, clear_leftovers, remove
-from forespeak.models.roots import Root, RootKind, added_root, own_root
+from forespeak.models.roots import Root, RootKind, added_root, known_roots, own_root
 from forespeak.models.transfer import Progress, free_bytes
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "Progress",
     "Removal",
     "Root",
+    "users_library",
 ]
 
 # More would be faster on many cores, but each may keep the window's thread waiting for its turn.
@@ -174,6 +177,13 @@ class Library:
                 return  # away for the moment: it is not listed, and asked again next time
             # A folder that is no model of ours is remembered as such.
             self._facts.put(path, stamp, facts or FileFacts(GgufKind.OTHER, problem=""))
+
+
+def users_library(added: Sequence[Path] = ()) -> Library:
+    """The library of the user's folders and of the folders `added` to them."""
+    places = with_chosen_models(folders())
+    chosen = LibrarySettingsFile(places.config).read().added
+    return Library(places.models, known_roots([*chosen, *added]), places.cache)
 
 
 def _ignore(done: int, total: int) -> None:
