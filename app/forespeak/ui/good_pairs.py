@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.models.formats import ModelFormat
@@ -14,6 +13,7 @@ from forespeak.models.memory import Fit
 from forespeak.models.sizes import size_words
 from forespeak.ui.badge import Badge
 from forespeak.ui.fit_words import fit_words
+from forespeak.ui.folding_row import FoldingRow
 from forespeak.ui.form import caption, scrolled
 from forespeak.ui.pair_fetcher import PairFetcher, PairProgress, PairStep
 from forespeak.ui.restyle import restyle
@@ -23,17 +23,15 @@ WIDE_FROM = 720
 BUTTON_WIDTH = 148
 
 
-class PairRow(QFrame):
+class PairRow(FoldingRow):
     """One pair: what it is, whether it fits, and the one thing that can be done about it now."""
 
     pressed = Signal()
 
     def __init__(self, pair: GoodPair, fit: Fit, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("pairRow")
+        super().__init__(WIDE_FROM, 260, parent)
         self.pair = pair
         self.fit = fit
-        self._wide: bool | None = None
         self.title = QLabel(pair.title)
         self.title.setProperty("heading", True)
         self.title.setWordWrap(True)
@@ -55,11 +53,9 @@ class PairRow(QFrame):
         self.bar.setRange(0, 1000)
         self.note = QLabel()
         self.note.setWordWrap(True)
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(16, 12, 16, 12)
-        self._grid.setHorizontalSpacing(18)
-        self._grid.setVerticalSpacing(3)
-        self._place(wide=True)
+        self.grid.setContentsMargins(16, 12, 16, 12)
+        self.grid.setHorizontalSpacing(18)
+        self.fold(wide=True)
 
     def set_theme(self, theme: Theme) -> None:
         self.badge.set_theme(theme)
@@ -93,24 +89,8 @@ class PairRow(QFrame):
         self.note.setVisible(bool(note))
         restyle(self.note, danger=progress.error is not None, caption=progress.error is None)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._place(wide=event.size().width() >= WIDE_FROM)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(260, super().minimumSizeHint().height())
-
-    def _place(self, *, wide: bool) -> None:
-        if wide == self._wide:
-            return
-        self._wide = wide
-        grid = self._grid
-        while grid.takeAt(0) is not None:
-            pass
+    def place_parts(self, grid: QGridLayout, *, wide: bool) -> None:
         top = Qt.AlignmentFlag.AlignTop
-        for column in range(4):
-            grid.setColumnStretch(column, 0)
-            grid.setColumnMinimumWidth(column, 0)
         if wide:
             grid.addWidget(self.title, 0, 0, top)
             grid.addWidget(self.good_for, 1, 0, top)

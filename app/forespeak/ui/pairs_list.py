@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -21,6 +21,7 @@ from forespeak.pairing.named_pair import NamedPair
 from forespeak.ui.badge import Badge, BadgeTone
 from forespeak.ui.draft_sources import chain_words, in_order
 from forespeak.ui.elided_label import ElidedLabel
+from forespeak.ui.folding_row import FoldingRow
 from forespeak.ui.form import caption, scrolled
 from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
@@ -30,7 +31,7 @@ from forespeak.ui.wizard_words import day_words, parity_words, times
 WIDE_FROM = 640
 
 
-class PairLine(QFrame):
+class PairLine(FoldingRow):
     """One pair. F2 renames it, Delete removes it, wherever in it the keyboard is."""
 
     useRequested = Signal(object)
@@ -40,10 +41,8 @@ class PairLine(QFrame):
     removeRequested = Signal(object)
 
     def __init__(self, pair: NamedPair, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("pairRow")
+        super().__init__(WIDE_FROM, 280, parent)
         self.pair = pair
-        self._wide: bool | None = None
         self.name = ElidedLabel()
         self.name.setObjectName("rowTitle")
         self.editor = QLineEdit()
@@ -85,11 +84,9 @@ class PairLine(QFrame):
         self._heading = QWidget()
         self._heading.setLayout(heading)
         heading.setContentsMargins(0, 0, 0, 0)
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(16, 12, 12, 12)
-        self._grid.setHorizontalSpacing(16)
-        self._grid.setVerticalSpacing(3)
-        self._place(wide=True)
+        self.grid.setContentsMargins(16, 12, 12, 12)
+        self.grid.setHorizontalSpacing(16)
+        self.fold(wide=True)
         self.show_pair(pair)
 
     def set_theme(self, theme: Theme) -> None:
@@ -186,23 +183,7 @@ class PairLine(QFrame):
     def _remove(self) -> None:
         self.removeRequested.emit(self.pair)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._place(wide=event.size().width() >= WIDE_FROM)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(280, super().minimumSizeHint().height())
-
-    def _place(self, *, wide: bool) -> None:
-        if wide == self._wide:
-            return
-        self._wide = wide
-        grid = self._grid
-        while grid.takeAt(0) is not None:
-            pass
-        for column in range(5):
-            grid.setColumnStretch(column, 0)
-            grid.setColumnMinimumWidth(column, 0)
+    def place_parts(self, grid: QGridLayout, *, wide: bool) -> None:
         top, centre = Qt.AlignmentFlag.AlignTop, Qt.AlignmentFlag.AlignVCenter
         if wide:
             grid.addWidget(self._heading, 0, 0, centre)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QProgressBar, QPushButton, QRadioButton
 
 from forespeak.ui.badge import Badge
 from forespeak.ui.elided_label import ElidedLabel
+from forespeak.ui.folding_row import FoldingRow
 from forespeak.ui.form import caption
 from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
@@ -19,18 +19,16 @@ BUTTON_WIDTH = 116
 RADIO_WIDTH = 34
 
 
-class CandidateRow(QFrame):
+class CandidateRow(FoldingRow):
     picked = Signal(str)
     testRequested = Signal(str)
     fetchRequested = Signal(str)
     cancelRequested = Signal(str)
 
     def __init__(self, line: CandidateLine, parent: QFrame | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("pairRow")
+        super().__init__(WIDE_FROM, 280, parent)
         self.line = line
         self._fetch: Fetch | None = None
-        self._wide: bool | None = None
         self.radio = QRadioButton()
         self.radio.setFixedWidth(RADIO_WIDTH)
         # The columns of those that have none stand under those of the others.
@@ -60,12 +58,10 @@ class CandidateRow(QFrame):
         self.note.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         for label in (self.place, self.reason, self.memory_note, self.gain_note):
             label.setTextFormat(Qt.TextFormat.PlainText)
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(14, 11, 14, 11)
-        self._grid.setHorizontalSpacing(16)
-        self._grid.setVerticalSpacing(3)
+        self.grid.setContentsMargins(14, 11, 14, 11)
+        self.grid.setHorizontalSpacing(16)
         self._open = False
-        self._place_parts(wide=True)
+        self.fold(wide=True)
         self.show_line(line)
 
     @property
@@ -150,23 +146,7 @@ class CandidateRow(QFrame):
         else:
             self.fetchRequested.emit(line.key)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._place_parts(wide=event.size().width() >= WIDE_FROM)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(280, super().minimumSizeHint().height())
-
-    def _place_parts(self, *, wide: bool) -> None:
-        if wide == self._wide:
-            return
-        self._wide = wide
-        grid = self._grid
-        while grid.takeAt(0) is not None:
-            pass
-        for column in range(6):
-            grid.setColumnStretch(column, 0)
-            grid.setColumnMinimumWidth(column, 0)
+    def place_parts(self, grid: QGridLayout, *, wide: bool) -> None:
         centre, top = Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignTop
         grid.setColumnMinimumWidth(0, RADIO_WIDTH)
         if wide:
