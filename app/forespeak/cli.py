@@ -29,6 +29,7 @@ from forespeak.draft_arguments import (
     drafts_of,
     with_text_sources,
 )
+from forespeak.engines.collect import collect
 from forespeak.engines.engine import (
     ChatMessage,
     ConversionRequest,
@@ -43,7 +44,7 @@ from forespeak.errors import UserFacingError
 from forespeak.models.folders import folders
 from forespeak.models.gguf import read_header
 from forespeak.models.starter import StarterStatus, check_starter, starter_draft_path
-from forespeak.reply import collect, problems_of, record
+from forespeak.reply import problems_of, record
 from forespeak.sampling_arguments import add_sampling_arguments, whole, with_sampling, with_token_biases
 from forespeak.speculation.settings import Rule
 from forespeak.speculation.trace import FinishReason, Source

@@ -1,14 +1,13 @@
-"""A finished generation: collected from its events, counted in a line, recorded as JSON."""
+"""A finished generation: counted in a line, recorded as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
-from forespeak.engines.engine import Loaded, Notice
-from forespeak.speculation.events import Event, Finished
-from forespeak.speculation.trace import DraftedToken, FinishReason, GenerationStats, Source, Step, text_of
+from forespeak.engines.collect import Reply
+from forespeak.engines.engine import Loaded
+from forespeak.speculation.trace import DraftedToken, FinishReason, Source, Step
 
 STATS = (
     "prompt_tokens",
@@ -28,47 +27,6 @@ STATS = (
     "peak_memory_bytes",
 )
 """The fields of GenerationStats in the JSON, by their names there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A finished generation."""
-
-    steps: tuple[Step, ...]
-    notices: tuple[str, ...]
-    reason: FinishReason
-    stats: GenerationStats
-
-    @property
-    def text(self) -> str:
-        return text_of(self.steps)
-
-
-def collect(events: Iterator[Notice | Event], on_step: Callable[[Step], None] | None = None) -> Reply:
-    """Run a generation to its end and keep what happened; `on_step` hears of each step at once."""
-    steps: list[Step] = []
-    notices: list[str] = []
-    finished: Finished | None = None
-    try:
-        for event in events:
-            match event:
-                case Step():
-                    steps.append(event)
-                    if on_step is not None:
-                        on_step(event)
-                case Notice(text):
-                    notices.append(text)
-                case Finished():
-                    finished = event
-                case _:
-                    pass
-    finally:
-        # When `on_step` fails, the generation has to end before its engine is closed.
-        if isinstance(events, Generator):
-            events.close()
-    if finished is None:
-        raise RuntimeError("a generation ended without saying how")
-    return Reply(tuple(steps), tuple(notices), finished.reason, finished.stats)
 
 
 def counts(reply: Reply, *, speculating: bool) -> str:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from types import FrameType, TracebackType
 from typing import Any, TextIO
 
+from forespeak.engines.collect import Reply, collect
 from forespeak.engines.engine import ChatMessage, Engine, GenerationRequest, Progress, Role
 from forespeak.errors import UserFacingError
-from forespeak.reply import Reply, collect, counts, ending
+from forespeak.reply import counts, ending
 from forespeak.speculation.trace import Origin, Source, Step, Token
 
 _AMBER, _VIOLET = "\x1b[33m", "\x1b[35m"

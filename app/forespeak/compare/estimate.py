@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from forespeak.compare.lanes import Plan
 from forespeak.compare.plan import PLAIN, WARM_UP_TOKENS, Prompt, Task, generation_request
 from forespeak.compare.runner import Results
+from forespeak.engines.collect import collect
 from forespeak.engines.engine import Engine, Progress
-from forespeak.speculation.events import Finished
 from forespeak.speculation.trace import FinishReason
 
 _PROMPT_TO_DECODE = 4.0
@@ -84,13 +84,10 @@ def calibrate(
         return None
     loading = clock() - began
     task = Task(0, plan.prompts[0], comparison.temperatures[0], PLAIN, None)
-    for event in engine.generate(generation_request(comparison, task), cancelled):
-        if isinstance(event, Finished):
-            stats = event.stats
-            if event.reason is FinishReason.CANCELLED or not stats.tokens_per_second:
-                return None
-            return PlanCosts(stats.tokens_per_second, stats.prompt_tokens_per_second or None, loading)
-    return None
+    reply = collect(engine.generate(generation_request(comparison, task), cancelled))
+    if reply.reason is FinishReason.CANCELLED or not reply.stats.tokens_per_second:
+        return None
+    return PlanCosts(reply.stats.tokens_per_second, reply.stats.prompt_tokens_per_second or None, loading)
 
 
 def _tokens_of(prompt: Prompt) -> float:

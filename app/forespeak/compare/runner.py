@@ -6,19 +6,20 @@ It blocks: windows call it on a thread of its own. Nothing here knows a terminal
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from forespeak.compare.control import Control
 from forespeak.compare.forecast import Forecast
 from forespeak.compare.machine import Disturbance, MachineNotes, machine_notes
 from forespeak.compare.plan import Comparison, Task, Visit, Way, generation_request, seed_of, visits, warm_up
 from forespeak.compare.recording import RecordedStep, recording_of
-from forespeak.engines.engine import Engine, Loaded, LoadRequest, Notice, Progress
+from forespeak.engines.collect import Reply, collect
+from forespeak.engines.engine import Engine, Loaded, LoadRequest, Progress
 from forespeak.errors import UserFacingError
-from forespeak.speculation.events import Finished
-from forespeak.speculation.trace import FinishReason, GenerationStats, Step, text_of
+from forespeak.speculation.trace import FinishReason, GenerationStats, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,50 +315,34 @@ class Runner:
         if self._cancelled():
             return None
         self._listen(Running(task, self._forecast.done, self._forecast.total, self._forecast.seconds_left))
-        steps: list[Step] = []
-        notices: list[str] = []
-        finished: Finished | None = None
+        reply: Reply | None = None
         failure: str | None = None
         self._others()
         began = self._clock()
         events = self._engine.generate(generation_request(self._comparison, task, first=first), self._cancelled)
         try:
-            for event in events:
-                match event:
-                    case Step():
-                        steps.append(event)
-                        if self._keep_recordings:
-                            self._listen(Stepped(task, event))
-                    case Notice(text):
-                        notices.append(text)
-                    case Finished():
-                        finished = event
-                    case _:
-                        pass
+            reply = collect(events, partial(self._stepped, task) if self._keep_recordings else None)
         except UserFacingError as error:
             failure = str(error)
-        finally:
-            # Whatever went wrong here, the engine has to end the generation before it can do anything else.
-            if isinstance(events, Generator):
-                events.close()
         seconds, others = self._clock() - began, self._others()
         run = Run(task, seed_of(self._comparison, task), began - self._began, seconds, others, failure)
-        if failure is not None:
+        if reply is None:
             return run
-        if finished is None:
-            raise RuntimeError("a generation ended without saying how")
-        if finished.reason is FinishReason.CANCELLED:
+        if reply.reason is FinishReason.CANCELLED:
             return None
         return replace(
             run,
-            finish=finished.reason,
-            text=text_of(steps),
-            token_ids=tuple(token.id for step in steps for token in step.emitted),
-            steps=tuple(map(figures_of, steps)),
-            stats=finished.stats,
-            notices=tuple(notices),
-            recording=recording_of(steps, finished.stats) if self._keep_recordings else (),
+            finish=reply.reason,
+            text=reply.text,
+            token_ids=tuple(token.id for step in reply.steps for token in step.emitted),
+            steps=tuple(map(figures_of, reply.steps)),
+            stats=reply.stats,
+            notices=reply.notices,
+            recording=recording_of(reply.steps, reply.stats) if self._keep_recordings else (),
         )
+
+    def _stepped(self, task: Task, step: Step) -> None:
+        self._listen(Stepped(task, step))
 
 
 def figures_of(step: Step) -> StepFigures:
