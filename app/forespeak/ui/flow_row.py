@@ -7,12 +7,13 @@ from PySide6.QtWidgets import QLayout, QLayoutItem, QSizePolicy, QWidget
 
 
 class FlowLayout(QLayout):
-    """From left to right, then on the next line."""
+    """From left to right, then on the next line. Hidden ones take no room. `line_gap` None: as `gap`."""
 
-    def __init__(self, parent: QWidget, gap: int = 8) -> None:
+    def __init__(self, parent: QWidget, gap: int = 8, line_gap: int | None = None) -> None:
         super().__init__(parent)
         self._items: list[QLayoutItem] = []
         self._gap = gap
+        self._line_gap = gap if line_gap is None else line_gap
         self.setContentsMargins(0, 0, 0, 0)
 
     def addItem(self, item: QLayoutItem) -> None:
@@ -34,23 +35,25 @@ class FlowLayout(QLayout):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        return self._place(QRect(0, 0, width, 0), move=False)
+        margins = self.contentsMargins()
+        inside = QRect(0, 0, width - margins.left() - margins.right(), 0)
+        return self._place(inside, move=False) + margins.top() + margins.bottom()
 
     def setGeometry(self, rect: QRect) -> None:
         super().setGeometry(rect)
-        self._place(rect, move=True)
+        self._place(rect.marginsRemoved(self.contentsMargins()), move=True)
 
     def sizeHint(self) -> QSize:
         """All on one line."""
         sizes = [item.sizeHint() for item in self._items if (widget := item.widget()) and not widget.isHidden()]
         width = sum(size.width() for size in sizes) + self._gap * max(0, len(sizes) - 1)
-        return QSize(width, max((size.height() for size in sizes), default=0))
+        return QSize(width, max((size.height() for size in sizes), default=0)).grownBy(self.contentsMargins())
 
     def minimumSize(self) -> QSize:
         size = QSize()
         for item in self._items:
             size = size.expandedTo(item.minimumSize())
-        return size
+        return size.grownBy(self.contentsMargins())
 
     def _place(self, rect: QRect, *, move: bool) -> int:
         """Returns the height that is taken. What is lower than its line stands in the middle of it."""
@@ -74,8 +77,8 @@ class FlowLayout(QLayout):
                 if move:
                     item.setGeometry(QRect(QPoint(x, y + (tallest - size.height()) // 2), size))
                 x += size.width() + self._gap
-            y += tallest + self._gap
-        return max(0, y - self._gap - rect.top())
+            y += tallest + self._line_gap
+        return max(0, y - self._line_gap - rect.top())
 
 
 class FlowRow(QWidget):

@@ -4,68 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from PySide6.QtCore import QCoreApplication, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
-from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
+from PySide6.QtWidgets import QWidget
 
 from forespeak.ui.charts import Chart
 from forespeak.ui.draft_sources import what_it_does
+from forespeak.ui.flow_row import FlowLayout
 from forespeak.ui.text_look import paint_underline
 from forespeak.ui.theme import CAPTION_PIXELS, MarkKind, Theme, ui_font
 
 _WIDTH = 316
 
 
-class _Wrap(QLayout):
-    """Widgets in rows, as many in each as fit. Hidden ones take no room."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._items: list[QLayoutItem] = []
-
-    def addItem(self, item: QLayoutItem) -> None:
-        self._items.append(item)
-
-    def count(self) -> int:
-        return len(self._items)
-
-    def itemAt(self, index: int) -> QLayoutItem | None:
-        return self._items[index] if 0 <= index < len(self._items) else None
-
-    def takeAt(self, index: int) -> QLayoutItem | None:
-        return self._items.pop(index) if 0 <= index < len(self._items) else None
-
-    def hasHeightForWidth(self) -> bool:
-        return True
-
-    def heightForWidth(self, width: int) -> int:
-        margins = self.contentsMargins()
-        inside = QRect(0, 0, width - margins.left() - margins.right(), 0)
-        return self._arrange(inside, move=False) + margins.top() + margins.bottom()
-
-    def setGeometry(self, rect: QRect) -> None:
-        super().setGeometry(rect)
-        self._arrange(rect.marginsRemoved(self.contentsMargins()), move=True)
+class _Lines(FlowLayout):
+    """As high as it has to be in the panel, whose width is known before it is laid out."""
 
     def sizeHint(self) -> QSize:
         return QSize(_WIDTH, self.heightForWidth(_WIDTH))
 
     def minimumSize(self) -> QSize:
         return QSize(60, self.heightForWidth(_WIDTH))
-
-    def _arrange(self, rect: QRect, *, move: bool) -> int:
-        x, y, tallest = rect.x(), rect.y(), 0
-        for item in self._items:
-            if item.isEmpty():
-                continue
-            size = item.sizeHint()
-            if x > rect.x() and x + size.width() > rect.right() + 1:
-                x, y, tallest = rect.x(), y + tallest + 6, 0
-            if move:
-                item.setGeometry(QRect(x, y, size.width(), size.height()))
-            x += size.width() + 8
-            tallest = max(tallest, size.height())
-        return y + tallest - rect.y()
 
 
 def explained(kind: MarkKind) -> str:
@@ -123,11 +82,11 @@ class Legend(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName(self.tr("Legend: what the marks under the text mean"))
-        wrap = _Wrap(self)
-        wrap.setContentsMargins(16, 8, 16, 12)
+        lines = _Lines(self, line_gap=6)
+        lines.setContentsMargins(16, 8, 16, 12)
         self._marks = {kind: LegendMark(kind, self) for kind in MarkKind}
         for mark in self._marks.values():
-            wrap.addWidget(mark)
+            lines.addWidget(mark)
 
     def set_theme(self, theme: Theme) -> None:
         for mark in self._marks.values():
