@@ -265,6 +265,12 @@ def test_the_start_is_light() -> None:
     assert not loaded & {"PySide6", "numpy", "llama_cpp", "argparse", "sqlite3"}
 
 
+def test_the_command_line_answers_without_slow_packages() -> None:
+    """--help and wrong arguments come after these imports and before any others."""
+    loaded = loaded_after("import forespeak.cli")
+    assert not loaded & {"numpy", "llama_cpp", "huggingface_hub", "keyring", "psutil", "sqlite3", "jinja2", "mlx"}
+
+
 def mirrored(test: Path) -> bool:
     """Whether there is an `x.py` for `test_x.py` or `test_x_aspect.py`: in the package, or a helper beside it."""
     words = test.stem.removeprefix("test_").split("_")

@@ -12,7 +12,6 @@ from typing import NoReturn
 
 from forespeak.engines.engine import GenerationRequest, Loaded
 from forespeak.errors import UserFacingError
-from forespeak.models.token_lookup import tokens_written
 from forespeak.speculation.settings import SamplingSettings
 
 JSON_OBJECT = '{"type": "object"}'
@@ -96,6 +95,9 @@ def with_token_biases(request: GenerationRequest, options: argparse.Namespace, l
 
     Raises UserFacingError for tokens that the model does not have.
     """
+    # Imported late: it brings numpy, which --help does without.
+    from forespeak.models.token_lookup import tokens_written
+
     size = loaded.target.vocabulary_size
     biases: list[tuple[int, float]] = []
     for bias in options.logit_bias:
