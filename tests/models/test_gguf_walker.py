@@ -17,7 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forespeak.models.gguf import GgufError, GgufHeader, Problem, parse_header, read_header
-from forespeak.models.gguf_walker import FIRST_PIECE, KnownTexts, LazyArray, short_texts
+from forespeak.models.gguf_values import LazyArray
+from forespeak.models.gguf_walker import FIRST_PIECE, short_texts
+from forespeak.models.known_texts import KnownTexts
 from forespeak.models.vocabulary import read_vocabulary
 from models.field_data import VOCABULARIES, needs_field_data
 from models.gguf_writer import CONTROL, NORMAL, ModelFile, Raw, gguf, text

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from forespeak.models.fingerprint import vocabulary_fingerprint
 from forespeak.models.gguf import GgufError, GgufKind, KnownTexts, read_header
-from forespeak.models.gguf_walker import LazyArray
+from forespeak.models.gguf_values import LazyArray
 from forespeak.models.quantisation import quantisation_label
 
 

@@ -13,21 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forespeak.models.gguf_kind import GgufKind
-from forespeak.models.gguf_walker import (
-    MOST_ENTRIES,
-    MOST_PIECE,
-    MOST_TENSORS,
-    Fetch,
-    GgufError,
-    KnownTexts,
-    LazyArray,
-    Problem,
-    Tensor,
-    Value,
-    Walker,
-    damaged,
-    unreadable,
-)
+from forespeak.models.gguf_values import GgufError, LazyArray, Problem, Tensor, Value, damaged, unreadable
+from forespeak.models.gguf_walker import MOST_ENTRIES, MOST_PIECE, MOST_TENSORS, Fetch, Walker
+from forespeak.models.known_texts import KnownTexts
 from forespeak.models.quantisation import quantisation_label
 from forespeak.models.sizes import compared_words
 

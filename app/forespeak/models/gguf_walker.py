@@ -22,33 +22,13 @@ from forespeak.models.gguf_values import (
     Scalar,
     Tensor,
     Value,
-    changed,
     damaged,
     new_digest,
-    unreadable,
 )
 from forespeak.models.known_texts import KnownTexts, MetTexts
 from forespeak.models.looks import looks_like
 from forespeak.models.quantisation import TENSOR_TYPES
 from forespeak.models.sizes import size_words
-
-__all__ = [
-    "FIRST_PIECE",
-    "MOST_ENTRIES",
-    "MOST_PIECE",
-    "MOST_TENSORS",
-    "Fetch",
-    "GgufError",
-    "KnownTexts",
-    "LazyArray",
-    "Problem",
-    "Tensor",
-    "Value",
-    "Walker",
-    "changed",
-    "damaged",
-    "unreadable",
-]
 
 MAGIC = b"GGUF"
 FIRST_PIECE = 1 << 20

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from forespeak.models.gguf_walker import GgufError, Problem, damaged, unreadable
+from forespeak.models.gguf_values import GgufError, Problem, damaged, unreadable
 from forespeak.models.vocabulary import TokenType, Vocabulary, end_of_turn
 
 TOKENIZER, SETTINGS, CONFIG = "tokenizer.json", "tokenizer_config.json", "config.json"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from forespeak.models.fingerprint import vocabulary_fingerprint
 from forespeak.models.gguf import GgufError, GgufHeader, LazyArray, Problem, read_header
-from forespeak.models.gguf_walker import damaged
+from forespeak.models.gguf_values import damaged
 
 
 class TokenType(IntEnum):
