@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -41,13 +42,9 @@ class Worker(QObject):
         """Do `job` after all earlier ones; then one of the receivers is called on the UI thread."""
 
         def call() -> None:
-            try:
-                result = job()
-            except Exception as error:  # noqa: BLE001 - carried to the UI thread, whatever it is
-                self._report(_raising(error) if failed is None else _calling(failed, error))
-            else:
-                if done is not None:
-                    self._report(_calling(done, result))
+            outcome = outcome_of(job, done, failed)
+            if outcome is not None:
+                self._report(outcome)
 
         with self._ready:
             if self._closing:
@@ -98,8 +95,17 @@ class Worker(QObject):
         outcome()
 
 
-def _calling(receiver: Callable[[T], None], value: T) -> _Call:
-    return lambda: receiver(value)
+def outcome_of(
+    job: Callable[[], T],
+    done: Callable[[T], None] | None,
+    failed: Callable[[Exception], None] | None,
+) -> Callable[[], None] | None:
+    """Do it now; what comes back is to be called on the UI thread. A failure that nobody takes is raised there."""
+    try:
+        result = job()
+    except Exception as error:  # noqa: BLE001 - carried to the UI thread, whatever it is
+        return _raising(error) if failed is None else partial(failed, error)
+    return None if done is None else partial(done, result)
 
 
 def _raising(error: Exception) -> _Call:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
+from forespeak.ui.background import outcome_of
+
 T = TypeVar("T")
 _Call = Callable[[], None]
-_Question = tuple[int, threading.Event, Callable[[threading.Event], _Call]]
+_Question = tuple[int, threading.Event, Callable[[threading.Event], _Call | None]]
 _MOST_THREADS = 3
 """A question that waits for a dead network must not keep the next one waiting, nor may they pile up."""
 
@@ -42,12 +45,8 @@ class Latest(QObject):
     ) -> None:
         """Ask this instead of what was asked before. `job` gets an event that is set when nobody waits any more."""
 
-        def ask(stop: threading.Event) -> _Call:
-            try:
-                result = job(stop)
-            except Exception as error:  # noqa: BLE001 - carried to the UI thread, whatever it is
-                return _raising(error) if failed is None else _calling(failed, error)
-            return _calling(done, result)
+        def ask(stop: threading.Event) -> _Call | None:
+            return outcome_of(partial(job, stop), done, failed)
 
         with self._lock:
             self._supersede()
@@ -96,19 +95,9 @@ class Latest(QObject):
                 self._outcomeReady.emit((number, outcome))
 
     @Slot(object)
-    def _deliver(self, answer: tuple[int, _Call]) -> None:
+    def _deliver(self, answer: tuple[int, _Call | None]) -> None:
         number, outcome = answer
         if number == self._number and self._busy:
             self._busy = False
-            outcome()
-
-
-def _calling(receiver: Callable[[T], None], value: T) -> _Call:
-    return lambda: receiver(value)
-
-
-def _raising(error: Exception) -> _Call:
-    def raise_it() -> None:
-        raise error
-
-    return raise_it
+            if outcome is not None:
+                outcome()
