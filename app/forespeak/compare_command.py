@@ -267,7 +267,7 @@ class _Watcher:
                 self._stage, self._said = stage, stage + left
             self._line.show(Progress(fraction, self._said))
             return
-        lane = plan.lane_at((task.pair, task.temperature, task.way)).name
+        lane = plan.lane_at(task.where).name
         what = "warming up" if task.repetition is None else f"{task.prompt.category}, {lane}"
         doing = bar_words(fraction, what, left)
         # The line must not be longer than the terminal is wide, or it cannot be taken back.

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from forespeak.compare.lane_results import ComparisonResult, LaneCell, LaneResult
-from forespeak.compare.lanes import Plan
+from forespeak.compare.lanes import Lane, Plan
 from forespeak.compare.model_files import model_paths
 from forespeak.compare.plan_record import plan_record
 from forespeak.compare.report import (
@@ -37,11 +37,6 @@ from forespeak.compare.runner import Run
 from forespeak.compare.statistics import summarise
 
 Json = dict[str, Any]
-
-
-def lane_of(plan: Plan, run: Run) -> str:
-    """The name of the lane that a run belongs to."""
-    return plan.lane_at((run.task.pair, run.task.temperature, run.task.way)).name
 
 
 def report_json(
@@ -68,15 +63,16 @@ def report_json(
         "summary": summary_record(summarise(results)),
     }
     texts = {key: json_words(value) for key, value in fields.items()}
-    runs = [json_words(_run_record(plan, run, private)) for run in results.runs]
+    lanes = plan.lanes_by_place
+    runs = [json_words(_run_record(lanes[run.task.where], run, private)) for run in results.runs]
     texts["runs"] = "[\n  " + ",\n  ".join(runs) + "\n ]" if runs else "[]"
     return without_folders("{\n" + ",\n".join(f' "{key}": {text}' for key, text in texts.items()) + "\n}\n", plan)
 
 
 def report_csv(result: ComparisonResult) -> str:
     """One line per run, without any words but names and failures."""
-    plan = result.plan
-    return without_folders(csv_of(result.results, lambda run: lane_of(plan, run)), plan)
+    lanes = result.plan.lanes_by_place
+    return without_folders(csv_of(result.results, lambda run: lanes[run.task.where].name), result.plan)
 
 
 def without_folders(text: str, plan: Plan) -> str:
@@ -88,9 +84,9 @@ def without_folders(text: str, plan: Plan) -> str:
     return text
 
 
-def _run_record(plan: Plan, run: Run, private: bool) -> Json:
+def _run_record(lane: Lane, run: Run, private: bool) -> Json:
     shown = private or not run.task.prompt.private
-    return {"lane": lane_of(plan, run), **run_figures(run), "text": run.text if shown else None}
+    return {"lane": lane.name, **run_figures(run), "text": run.text if shown else None}
 
 
 def _lane_record(result: LaneResult, private: bool) -> Json:

@@ -59,10 +59,10 @@ def result_of(plan: Plan, results: Results) -> ComparisonResult:
     """All figures and words, of whatever has been measured so far."""
     bases = {visit_of(run): run for run in results.runs if run.task.way.is_plain and run.failure is None}
     categories = tuple(dict.fromkeys(prompt.category for prompt in plan.prompts))
-    off = {plan.temperature_of(lane): lane for lane in reversed(plan.all_lanes) if lane.is_off}
+    off = plan.bases
     by_place: dict[Place, list[Run]] = {}
     for run in results.runs:
-        by_place.setdefault((run.task.pair, run.task.temperature, run.task.way), []).append(run)
+        by_place.setdefault(run.task.where, []).append(run)
     lanes = []
     for lane, places in plan.places.items():
         runs = [run for place in places for run in by_place.get(place, [])]

@@ -111,10 +111,14 @@ class Plan:
         return (*added, *self.lanes)
 
     @property
+    def bases(self) -> dict[float, Lane]:
+        """The off lane of each temperature, with which the others of that temperature are compared."""
+        return {self.temperature_of(lane): lane for lane in reversed(self.all_lanes) if lane.is_off}
+
+    @property
     def loads(self) -> tuple[Load, ...]:
         drafts: list[Path | None] = list(dict.fromkeys(lane.draft for lane in self.lanes if lane.draft is not None))
-        every = self.all_lanes
-        bases = {self.temperature_of(lane): lane for lane in reversed(every) if lane.is_off}
+        every, bases = self.all_lanes, self.bases
         found = []
         for index, draft in enumerate(drafts or [None]):
             mine = [
@@ -149,17 +153,19 @@ class Plan:
                 found.setdefault(lane, []).append((index, temperature, replace(way, twin=twin)))
         return {lane: tuple(places) for lane, places in found.items()}
 
+    @property
+    def lanes_by_place(self) -> dict[Place, Lane]:
+        """`places` the other way round."""
+        return {place: lane for lane, places in self.places.items() for place in places}
+
     def lane_at(self, place: Place) -> Lane:
         """Raises KeyError for a place that is not measured."""
-        for lane, places in self.places.items():
-            if place in places:
-                return lane
-        raise KeyError(place)
+        return self.lanes_by_place[place]
 
     def comparison(self) -> Comparison:
         """For the runner. Raises ValueError where there is nothing to compare."""
-        places = {place for each in self.places.values() for place in each}
-        ways = dict.fromkeys(way for each in self.places.values() for _, _, way in each if way != PLAIN)
+        places = self.lanes_by_place
+        ways = dict.fromkeys(way for _, _, way in places if way != PLAIN)
         if not ways:
             raise ValueError("a comparison needs a lane beside the target alone")
         return Comparison(

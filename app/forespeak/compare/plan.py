@@ -168,6 +168,10 @@ class Task:
     repetition: int | None
     place: int = 0
 
+    @property
+    def where(self) -> Place:
+        return self.pair, self.temperature, self.way
+
 
 Visit = tuple[Task, ...]
 """All ways of one prompt at one temperature in one repetition, in the order in which they run."""

@@ -23,7 +23,7 @@ def run_record(plan: Plan, run: Run) -> Json:
     task = run.task
     lanes = plan.all_lanes
     return {
-        "lane": lanes.index(plan.lane_at((task.pair, task.temperature, task.way))),
+        "lane": lanes.index(plan.lane_at(task.where)),
         "pair": task.pair,
         "prompt": plan.prompts.index(task.prompt),
         "repetition": task.repetition,

@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from forespeak.compare.control import Control
 from forespeak.compare.lanes import Plan
+from forespeak.compare.plan import Place
 from forespeak.compare.runner import (
     Happening,
     Loading,
@@ -117,7 +118,7 @@ class CompareController(QObject):
         self._awake = False
         self._control = Control()
         self._thread: threading.Thread | None = None
-        self._lanes: dict[object, int] = {}
+        self._lanes: dict[Place, int] = {}
         self._live: _Live | None = None
         self._gathered: list[Step] = []
         self.status = CompareStatus()
@@ -177,7 +178,7 @@ class CompareController(QObject):
 
     def _begin(self, plan: Plan, work: Callable[[Listen, Control], str]) -> None:
         lanes = plan.all_lanes
-        self._lanes = {place: lanes.index(lane) for lane, places in plan.places.items() for place in places}
+        self._lanes = {place: lanes.index(lane) for place, lane in plan.lanes_by_place.items()}
         self._control = control = Control()
         self._live = None
         before = self._before
@@ -242,7 +243,7 @@ class CompareController(QObject):
 
     def _run_began(self, running: Running) -> None:
         task = running.task
-        lane = self._lane_of(task.pair, task.temperature, task.way)
+        lane = self._lanes[task.where]
         self._live = _Live(lane)
         self.runBegan.emit(lane)
         if task.repetition is None:
@@ -266,14 +267,10 @@ class CompareController(QObject):
             self.stepsCame.emit(self._live.lane, tuple(gathered), self._live.rate)
 
     def _run_ended(self, run: Run) -> None:
-        task = run.task
-        self.runEnded.emit(self._lane_of(task.pair, task.temperature, task.way), run.rate)
+        self.runEnded.emit(self._lanes[run.task.where], run.rate)
         if run.failure is not None:
             words = self.tr("A run failed, which is recorded: {0}").format(run.failure)
             self._set(replace(self.status, problem=words))
-
-    def _lane_of(self, pair: int, temperature: float, way: object) -> int:
-        return self._lanes.get((pair, temperature, way), 0)
 
     def _ended(
         self, kept: str | None = None, error: UserFacingError | None = None, fault: Exception | None = None

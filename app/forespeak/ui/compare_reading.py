@@ -266,12 +266,11 @@ _METRICS = (
 
 def recorded_of(plan: Plan, results: Results) -> tuple[Recorded, ...]:
     """For each prompt the first run of each lane that was recorded, off first."""
-    lanes = plan.all_lanes
-    lane_at = {place: lane for lane, places in plan.places.items() for place in places}
+    lanes, lane_at = plan.all_lanes, plan.lanes_by_place
     found: dict[tuple[str, str], dict[Lane, Run]] = {}
     for run in results.runs:
         task = run.task
-        lane = lane_at.get((task.pair, task.temperature, task.way))
+        lane = lane_at.get(task.where)
         if lane is None or not run.recording:
             continue
         kept = found.setdefault((task.prompt.category, task.prompt.name), {})
