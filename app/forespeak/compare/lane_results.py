@@ -12,7 +12,7 @@ from forespeak.compare.lanes import Lane, Plan
 from forespeak.compare.machine import BUSY_CORES
 from forespeak.compare.plan import Place
 from forespeak.compare.runner import Results, Run, visit_of
-from forespeak.compare.statistics import Estimate, Figures, Visited, figures
+from forespeak.compare.statistics import Estimate, Figures, Visited, figures, plain_runs, ratios_of
 from forespeak.compare.verdicts import Circumstances, Verdict, VerdictKind, verdict_of
 from forespeak.engines.engine import Start
 
@@ -57,7 +57,7 @@ class ComparisonResult:
 
 def result_of(plan: Plan, results: Results) -> ComparisonResult:
     """All figures and words, of whatever has been measured so far."""
-    bases = {visit_of(run): run for run in results.runs if run.task.way.is_plain and run.failure is None}
+    bases = plain_runs(results)
     categories = tuple(dict.fromkeys(prompt.category for prompt in plan.prompts))
     off = plan.bases
     by_place: dict[Place, list[Run]] = {}
@@ -91,14 +91,8 @@ class _Measured:
     moved_to_cpu: bool
 
     def ratios(self, category: str) -> list[float]:
-        """Of tokens per second, run by run, to the target alone in the same visit."""
-        return [
-            run.rate / base.rate
-            for run in self.runs
-            if run.task.prompt.category == category
-            if run.failure is None and (base := self.bases.get(visit_of(run))) is not None
-            if run.rate and base.rate
-        ]
+        """To the target alone in the same visits."""
+        return ratios_of((run for run in self.runs if run.task.prompt.category == category), self.bases)
 
 
 def _lane_result(measured: _Measured, categories: Sequence[str], problem: str | None) -> LaneResult:

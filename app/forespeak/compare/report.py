@@ -39,9 +39,10 @@ from typing import Any
 from forespeak.compare.plan import PLAIN, Way
 from forespeak.compare.plan_record import sampling_record
 from forespeak.compare.runner import Results, Run, visit_of
-from forespeak.compare.statistics import Estimate, Figures, Summary, summarise
+from forespeak.compare.statistics import Estimate, Figures, Summary, plain_runs, summarise
 from forespeak.errors import UserFacingError
 from forespeak.models.gguf import GgufError, read_header
+from forespeak.whole_file import write_whole
 
 SCHEMA, VERSION = "forespeak-comparison", 1
 
@@ -96,7 +97,7 @@ class Record:
 
 def csv_of(results: Results, lane_of: Callable[[Run], str] | None = None) -> str:
     """One line per run, with the ratio to plain in the same visit; `lane_of` adds a column in front."""
-    plain = {visit_of(run): run.rate for run in results.runs if run.task.way.is_plain}
+    plain = plain_runs(results)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*(["lane"] if lane_of else []), *CSV_FIELDS])
@@ -105,7 +106,7 @@ def csv_of(results: Results, lane_of: Callable[[Run], str] | None = None) -> str
         stats = {name: getattr(run.stats, name) for name in CSV_FIELDS if hasattr(run.stats, name)}
         values = run_figures(run) | (stats if run.failure is None else {})
         values["pair"] = results.comparison.pairs[run.task.pair].name
-        values["ratio_to_plain"] = run.rate / base if run.rate and base else None
+        values["ratio_to_plain"] = run.rate / base.rate if run.rate and base and base.rate else None
         writer.writerow([*([lane_of(run)] if lane_of else []), *(values.get(name) for name in CSV_FIELDS)])
     return out.getvalue()
 
@@ -155,10 +156,8 @@ def _pair_record(results: Results, pair: int, files: dict[str, Any]) -> dict[str
 
 def write_file(path: Path, text: str) -> None:
     """Put `text` in the place of the file at once, so that what is there is always whole. Raises UserFacingError."""
-    part = path.with_name(path.name + ".part")
     try:
-        part.write_text(text, encoding="utf-8", newline="")
-        part.replace(path)
+        write_whole(path, text)
     except OSError as error:
         raise UserFacingError(
             f"The results could not be written to {path}.",

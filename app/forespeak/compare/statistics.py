@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -154,8 +154,19 @@ class Summary:
 Visited = tuple[int, float, str, str, int | None]
 
 
+def plain_runs(results: Results) -> dict[Visited, Run]:
+    """The plain run of each visit, where it succeeded."""
+    return {visit_of(run): run for run in results.runs if run.task.way.is_plain and run.failure is None}
+
+
+def ratios_of(runs: Iterable[Run], plain: Mapping[Visited, Run]) -> list[float]:
+    """Of decoded tokens per second, run by run, to plain in the same visit."""
+    paired = [(run, base) for run in runs if run.failure is None and (base := plain.get(visit_of(run))) is not None]
+    return [run.rate / base.rate for run, base in paired if run.rate and base.rate]
+
+
 def summarise(results: Results) -> Summary:
-    plain = {visit_of(run): run for run in results.runs if run.task.way.is_plain and run.failure is None}
+    plain = plain_runs(results)
     groups: defaultdict[tuple[int, float, Way, str], list[Run]] = defaultdict(list)
     for run in results.runs:
         groups[run.task.pair, run.task.temperature, run.task.way, run.task.prompt.category].append(run)
@@ -217,8 +228,8 @@ def _against_fixed(cells: Sequence[Cell], ways: Sequence[Way]) -> Iterable[AutoA
             yield AutoAgainstFixed(auto, mean, min(against))
 
 
-def figures(runs: Sequence[Run], plain: dict[Visited, Run]) -> Figures:
-    """The figures of runs of one way; `plain` holds the plain run of each visit, where it succeeded."""
+def figures(runs: Sequence[Run], plain: Mapping[Visited, Run]) -> Figures:
+    """The figures of runs of one way; `plain` are the `plain_runs`."""
     good = [run for run in runs if run.failure is None]
     paired = [(run, plain[visit]) for run in good if (visit := visit_of(run)) in plain]
     # The first step is the prompt's evaluation: its time belongs to the time to first token.
@@ -232,9 +243,7 @@ def figures(runs: Sequence[Run], plain: dict[Visited, Run]) -> Figures:
         failures=tuple(run.failure for run in runs if run.failure is not None),
         tokens=_median([run.stats.generated_tokens for run in good]),
         rate=median_of([run.rate for run in good if run.rate is not None]),
-        ratio=None
-        if not runs or runs[0].task.way.is_plain
-        else median_of([run.rate / base.rate for run, base in paired if run.rate and base.rate]),
+        ratio=None if not runs or runs[0].task.way.is_plain else median_of(ratios_of(good, plain)),
         whole_ratio=_median(
             [
                 whole / whole_base
