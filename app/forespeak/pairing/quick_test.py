@@ -22,7 +22,7 @@ from forespeak.pairing.quick_prompts import QuickPrompt, quick_prompts
 from forespeak.pairing.ranking import Measurement, Range
 from forespeak.speculation.events import Finished
 from forespeak.speculation.settings import SamplingSettings
-from forespeak.speculation.trace import GenerationStats, Source, Step
+from forespeak.speculation.trace import GenerationStats, Source, Step, text_of
 
 SECONDS = 20.0
 MOST_TOKENS, LEAST_TOKENS = 160, 8
@@ -327,7 +327,7 @@ class _Run:
         return Writing(
             prompt=prompt,
             speculating=speculating,
-            text="".join(token.text for step in steps for token in step.emitted),
+            text=text_of(steps),
             tokens=written,
             tokens_per_second=(written - len(steps[0].emitted)) / seconds if seconds > 0.0 else None,
             acceptance=sum(step.accepted_count for step in steps) / tested if tested else None,
