@@ -287,13 +287,13 @@ class CompareView(QObject):
     def _put_chat_away(self) -> None:
         """On the comparison's thread: what the chat's engine holds is wanted for the lanes."""
         pair = self._session.pair
-        if pair.has_client and getattr(pair.client, "pid", None) is not None:
+        if pair.engine_pid is not None:
             pair.client.close()
             self._put_away = True
 
     def _bring_chat_back(self) -> None:
         pair = self._session.pair
-        if self._put_away and getattr(pair.client, "pid", None) is None and pair.status.state is PairState.READY:
+        if self._put_away and pair.engine_pid is None and pair.status.state is PairState.READY:
             pair.reload()
         self._put_away = False
 

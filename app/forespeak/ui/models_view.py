@@ -71,7 +71,7 @@ class ModelsView(QObject):
         self.controller = LibraryController(
             self.library, self.fits.known, self._suits, checker, self, weigh=self.fits.read
         )
-        self.fetcher = PairFetcher(self._ask_repo, self.hub.downloads, self)
+        self.fetcher = PairFetcher(self.ask_repo, self.hub.downloads, self)
         self._page: ModelsPage | None = None
         self._discover = self._downloads = 0
         self._downloading = self._begun = self._moving = False
@@ -107,13 +107,9 @@ class ModelsView(QObject):
             self.controller.start()
             self.resume_downloads()
 
-    def show_discover(self) -> None:
-        """On the page, which must have been made."""
-        self._show_discover()
-
     def ask_repo(self, name: str, cancelled: Callable[[], bool]) -> HubRepo | None:
         """What a repo holds. Waits for the network; raises UserFacingError; None where it was cancelled."""
-        return self._ask_repo(name, cancelled)
+        return self.hub.account.hub().repo(name, None, cancelled)
 
     def make_page(self) -> ModelsPage:
         """The page with its three tabs; begins to read the library."""
@@ -165,7 +161,7 @@ class ModelsView(QObject):
         discover, downloads = self.hub.discover, self.hub.tab
         assert discover is not None
         assert downloads is not None
-        downloads.discoverRequested.connect(self._show_discover)
+        downloads.discoverRequested.connect(self.show_discover)
         for signal in (discover.settingsRequested, downloads.tokenRequested):
             signal.connect(self._session.open_hub_settings)
         view.useRequested.connect(self._use)
@@ -175,7 +171,8 @@ class ModelsView(QObject):
         self.controller.changed.connect(view.library_changed)
 
     @Slot()
-    def _show_discover(self) -> None:
+    def show_discover(self) -> None:
+        """On the page, once it has been made."""
         if self._page is not None:
             self._page.show_tab(self._discover)
 
@@ -197,9 +194,6 @@ class ModelsView(QObject):
 
     def _suits(self, target: Path, draft: Path) -> bool:
         return self._models.fit(target, draft).fits
-
-    def _ask_repo(self, name: str, cancelled: Callable[[], bool]) -> HubRepo | None:
-        return self.hub.account.hub().repo(name, None, cancelled)
 
     # -- what the user wants
 

@@ -172,6 +172,11 @@ class PairController(QObject):
         return self._client is not None
 
     @property
+    def engine_pid(self) -> int | None:
+        """Of the engine's process while there is one; other engines have none of their own."""
+        return getattr(self._client, "pid", None)
+
+    @property
     def has_draft(self) -> bool:
         """Whether a draft model is chosen and, as far as is known by now, can serve the target."""
         return self._preferences.draft is not None and self.status.draft_problem is None

@@ -181,15 +181,10 @@ def _usual_pair(data: Path, target: Path) -> NamedPair | None:
     return NamedPairs(folder).default_for(target) if folder.is_dir() else None
 
 
-def _engine_pid(session: Session) -> int | None:
-    # Other engines have no process of their own.
-    return getattr(session.pair.client, "pid", None) if session.pair.has_client else None
-
-
 def _machine_without_chat(session: Session) -> Machine:
     from forespeak.ui.memory_use import machine_without
 
-    return machine_without(_engine_pid(session), session.pair.status.plan)
+    return machine_without(session.pair.engine_pid, session.pair.status.plan)
 
 
 def engine_name() -> str:

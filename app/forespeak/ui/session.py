@@ -70,7 +70,7 @@ class Session(QObject):
             store, self.chat_worker, self.pair, self.replies, window.conversation, window.panel, preferences, self
         )
         self.parity = ParityController(self.pair, self.bridge, self.file_worker, kept, lambda: self.preferences, self)
-        self.memory = MemoryUse(self.file_worker, self._engine_pid, self)
+        self.memory = MemoryUse(self.file_worker, lambda: self.pair.engine_pid, self)
         self.problems = ProblemView(window, self)
         self.pair_view = PairView(window, self.pair, self.chats, self.problems, preferences, self)
         self.chat_view = ChatView(window, self.chats, self.replies, self)
@@ -249,10 +249,6 @@ class Session(QObject):
 
     # -- the engine
 
-    def _engine_pid(self) -> int | None:
-        # Other engines have no process of their own.
-        return getattr(self.pair.client, "pid", None) if self.pair.has_client else None
-
     def watch_memory(self) -> None:
         """From now on, what does not fit into this machine's memory is asked about before it is loaded."""
-        self.pair.check_memory = lambda request, loaded: plan_beside(self._engine_pid(), request, loaded)
+        self.pair.check_memory = lambda request, loaded: plan_beside(self.pair.engine_pid, request, loaded)

@@ -132,10 +132,6 @@ class PairsKeeper(QObject):
 
         self._do(update, self.kept.emit)
 
-    def default_for(self, target: Path) -> NamedPair | None:
-        """Reads the disk: not for the UI thread."""
-        return self._files.default_for(target)
-
     def known_parity(self, target: Path, draft: Path | None, done: Callable[[ParityResult | None], None]) -> None:
         """What the last check of these very files found, in the chat or here."""
         self._worker.run(lambda: self._parity_of(target, draft), done, self._fail)

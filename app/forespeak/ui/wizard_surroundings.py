@@ -22,7 +22,7 @@ class ChatSurroundings(Surroundings):
             beside = plan_load(request, machine_now())
             if beside.fit is not Fit.TOO_LARGE:
                 return RoomFound(Room.BESIDE)
-            engine = self._engine
+            engine = self._session.pair.engine_pid
             if engine is None:
                 return RoomFound(Room.NONE, beside.sentence)
             alone = plan_load(request, machine_without(engine, self._session.pair.status.plan))
@@ -43,8 +43,3 @@ class ChatSurroundings(Surroundings):
         loading = session.pair.status.state in {PairState.LOADING, PairState.UNPACKING}
         checking = session.parity.status.state is ParityState.RUNNING
         return bool(session.replies.busy_chats) or loading or checking
-
-    @property
-    def _engine(self) -> int | None:
-        pair = self._session.pair
-        return getattr(pair.client, "pid", None) if pair.has_client else None
