@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from forespeak.speculation.trace import Origin, Step
 
@@ -41,16 +42,12 @@ class Acceptance:
     def observe(self, step: Step) -> None:
         accepted = [token.draft_probability for token in step.emitted if token.origin is Origin.ACCEPTED]
         for place, q in enumerate(accepted):
-            self._count_place(place, q, 1.0)
-            self._count(q, 1.0)
+            self._count_tested(place, q, 1.0)
         if step.rejected:
-            q = step.rejected[0].draft_probability
-            self._count_place(len(accepted), q, 0.0)
-            self._count(q, 0.0)
+            self._count_tested(len(accepted), step.rejected[0].draft_probability, 0.0)
         elif step.ignored:
             # Not found worth a test: it says as much about the draft as the test it would probably have failed.
-            q = step.ignored[0].draft_probability
-            self._count(q, self.given(q), by_confidence=False)
+            self._count(self.given(step.ignored[0].draft_probability))
 
     @property
     def mean(self) -> float:
@@ -67,13 +64,12 @@ class Acceptance:
         """The probability that a token is accepted which the draft itself gives probability `q`, at its `place` from 0
         on or at any place.
         """
-        if place is not None:
-            return min(0.999, self.given(q) * self._worth_of(place))
-        if q is None:
-            return self.mean
-        bucket = _bucket(q)
-        prior = min(0.99, self.mean * (0.49 + 0.75 * q))
-        return (self._accepted_by[bucket] + _PRIOR_WEIGHT * prior) / (self._tested_by[bucket] + _PRIOR_WEIGHT)
+        chance = self.mean
+        if q is not None:
+            bucket = _bucket(q)
+            prior = min(0.99, chance * (0.49 + 0.75 * q))
+            chance = (self._accepted_by[bucket] + _PRIOR_WEIGHT * prior) / (self._tested_by[bucket] + _PRIOR_WEIGHT)
+        return chance if place is None else min(0.999, chance * self._worth_of(place))
 
     def chances(self, probabilities: Sequence[float]) -> list[float]:
         """For each token of a draft, the probability that it and all before it are accepted."""
@@ -98,19 +94,12 @@ class Acceptance:
         """Go on from there. Raises ValueError, KeyError or TypeError for what was not `learned`."""
         if not isinstance(learned, dict):
             raise TypeError("no object")
-        tested, accepted = float(learned["tested"]), float(learned["accepted"])
-        tested_by = [float(count) for count in learned["tested_by_confidence"]]
-        accepted_by = [float(count) for count in learned["accepted_by_confidence"]]
-        promised_at = [float(count) for count in learned["promised_by_place"]]
-        accepted_at = [float(count) for count in learned["accepted_by_place"]]
-        if [len(tested_by), len(accepted_by)] != [_BUCKETS] * 2 or [len(promised_at), len(accepted_at)] != [
-            len(_PLACES) + 1
-        ] * 2:
-            raise ValueError("counts of another kind")
-        if any(not 0.0 <= count <= 2 * _MEMORY for count in (*promised_at, *accepted_at)):
-            raise ValueError("counts out of range")
-        pairs = zip([accepted, *accepted_by], [tested, *tested_by], strict=True)
-        if any(not 0.0 <= right <= seen <= 2 * _MEMORY for right, seen in pairs):
+        tested, accepted = _counts([learned["tested"], learned["accepted"]], 2)
+        tested_by = _counts(learned["tested_by_confidence"], _BUCKETS)
+        accepted_by = _counts(learned["accepted_by_confidence"], _BUCKETS)
+        promised_at = _counts(learned["promised_by_place"], len(_PLACES) + 1)
+        accepted_at = _counts(learned["accepted_by_place"], len(_PLACES) + 1)
+        if any(right > seen for right, seen in zip([accepted, *accepted_by], [tested, *tested_by], strict=True)):
             raise ValueError("counts out of range")
         self._tested, self._accepted, self._tested_by, self._accepted_by = tested, accepted, tested_by, accepted_by
         self._promised_at, self._accepted_at = promised_at, accepted_at
@@ -120,12 +109,16 @@ class Acceptance:
         at = bisect_right(_PLACES, place)
         return min(_BEST_PLACE, (self._accepted_at[at] + _PLACE_WEIGHT) / (self._promised_at[at] + _PLACE_WEIGHT))
 
-    def _count_place(self, place: int, q: float | None, accepted: float) -> None:
+    def _count_tested(self, place: int, q: float | None, accepted: float) -> None:
         at = bisect_right(_PLACES, place)
         self._promised_at[at] += self.given(q)
         self._accepted_at[at] += accepted
+        self._count(accepted)
+        if q is not None:
+            self._tested_by[_bucket(q)] += 1
+            self._accepted_by[_bucket(q)] += accepted
 
-    def _count(self, q: float | None, accepted: float, *, by_confidence: bool = True) -> None:
+    def _count(self, accepted: float) -> None:
         if self._tested >= _MEMORY:
             self._tested *= 0.5
             self._accepted *= 0.5
@@ -133,10 +126,17 @@ class Acceptance:
                 counts[:] = [count * 0.5 for count in counts]
         self._tested += 1
         self._accepted += accepted
-        if q is not None and by_confidence:
-            self._tested_by[_bucket(q)] += 1
-            self._accepted_by[_bucket(q)] += accepted
 
 
 def _bucket(q: float) -> int:
     return bisect_right(_CONFIDENCES, q)
+
+
+def _counts(values: Iterable[Any], length: int) -> list[float]:
+    """Raises ValueError or TypeError for what are no counts, or not so many."""
+    counts = [float(value) for value in values]
+    if len(counts) != length:
+        raise ValueError("counts of another kind")
+    if any(not 0.0 <= count <= 2 * _MEMORY for count in counts):
+        raise ValueError("counts out of range")
+    return counts
