@@ -46,8 +46,9 @@ LAYERS: tuple[frozenset[str], ...] = (
 )
 """From the heart outwards. A room may import the rooms of earlier layers, and itself."""
 
-FREE = frozenset({"", "errors", "resource_files"})
-"""The package itself (its version), the error that everybody raises, and the way to the files beside the code."""
+FREE = frozenset({"", "errors", "resource_files", "whole_file"})
+"""The package itself (its version), the error that everybody raises, the way to the files beside the code, and how a
+file is replaced as a whole."""
 
 NEIGHBOURS = frozenset(
     {

@@ -21,7 +21,7 @@ from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import GgufKind
 from forespeak.models.hub_errors import HubError, HubProblem
 from forespeak.models.hub_files import HubFile, HubFileGroup
-from forespeak.models.part_file import write_atomically
+from forespeak.whole_file import write_durably
 
 FOLDER = ".downloads"
 """Within the models folder: a disk that is moved takes its downloads along."""
@@ -91,7 +91,7 @@ class RecordFiles:
         if self._keep:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._lock(record.id)
-            write_atomically(self._path(record.id), json.dumps(_plain(record), ensure_ascii=False, indent=1))
+            write_durably(self._path(record.id), json.dumps(_plain(record), ensure_ascii=False, indent=1))
 
     def remove(self, name: str) -> None:
         if self._keep:

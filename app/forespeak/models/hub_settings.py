@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from forespeak.models.folders import create_folder
 from forespeak.models.hub_errors import HubError, HubProblem
+from forespeak.whole_file import write_whole
 
 PUBLIC_HUB = "https://huggingface.co"
 _FILE = "hub.json"
@@ -147,13 +148,12 @@ class HubSettingsFile:
         if settings.endpoint == default_endpoint():
             # So that the default may change with the environment.
             del plain["endpoint"]
-        part = self._path.with_suffix(".part")
         try:
-            part.write_text(json.dumps(plain, indent=2, ensure_ascii=False), encoding="utf-8")
-            part.replace(self._path)
+            write_whole(self._path, json.dumps(plain, indent=2, ensure_ascii=False))
         except OSError as error:
             raise _bad(
-                f"The settings could not be saved: {error.strerror or error}.", f"Check that you may write {part}."
+                f"The settings could not be saved: {error.strerror or error}.",
+                f"Check that you may write {self._path}.",
             ) from error
 
 

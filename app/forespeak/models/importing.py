@@ -24,8 +24,8 @@ from forespeak.models.transfer import (
     copy_file,
     explained,
     link_file,
-    sync_folder,
 )
+from forespeak.whole_file import sync_folder
 
 STAGING = ".forespeak-import-"
 _SUFFIX, _LOCK = ".gguf", ".lock"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import threading
 from dataclasses import astuple, fields
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from forespeak.models.file_facts import FileFacts
 from forespeak.models.gguf import GgufKind
+from forespeak.whole_file import write_whole
 
 FILE_NAME = "library.json"
 MOST_FILES = 5000
@@ -54,15 +54,10 @@ class FactsCache:
                 "files": {path: [stamp, _encoded(facts)] for path, (stamp, facts) in self._entries.items()},
             }
             self._changed = False
-        temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
-        try:
+        with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             # Names on Linux may hold bytes that are no text: they are escaped here.
-            temporary.write_text(json.dumps(content, separators=(",", ":")), encoding="ascii")
-            temporary.replace(self._path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+            write_whole(self._path, json.dumps(content, separators=(",", ":")))
 
     def _loaded(self) -> dict[str, tuple[Stamp, FileFacts]]:
         if self._entries is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import Folders, create_folder
+from forespeak.whole_file import write_whole
 
 _FILE = "library.json"
 
@@ -45,10 +46,8 @@ class LibrarySettingsFile:
         """Replace the file as a whole. Raises UserFacingError."""
         create_folder(self._path.parent, "settings")
         plain = {"own": None if settings.own is None else str(settings.own), "added": [str(p) for p in settings.added]}
-        part = self._path.with_suffix(".part")
         try:
-            part.write_text(json.dumps(plain, indent=2, ensure_ascii=False), encoding="utf-8")
-            part.replace(self._path)
+            write_whole(self._path, json.dumps(plain, indent=2, ensure_ascii=False))
         except OSError as error:
             raise UserFacingError(
                 "The library's folders could not be stored.",

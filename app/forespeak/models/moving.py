@@ -17,7 +17,8 @@ from pathlib import Path
 from forespeak.errors import UserFacingError
 from forespeak.models.file_lock import FileLock
 from forespeak.models.removal import TRASH
-from forespeak.models.transfer import Progress, StoppedError, check_space, copy_file, explained, sync_folder
+from forespeak.models.transfer import Progress, StoppedError, check_space, copy_file, explained
+from forespeak.whole_file import sync_folder, write_durably
 
 JOURNAL = ".forespeak-moving.json"
 _LOCK, _COPYING, _LOCKS = ".forespeak-moving.lock", ".moving", ".lock"
@@ -196,13 +197,7 @@ def _write_journal(own: Path, journal: _Journal) -> None:
         "files": [file.as_posix() for file in journal.files],
         "arrived": journal.arrived,
     }
-    temporary = own / f"{JOURNAL}.new"
-    with temporary.open("w", encoding="ascii") as file:
-        json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(own / JOURNAL)
-    sync_folder(own)
+    write_durably(own / JOURNAL, json.dumps(content))
 
 
 def _read_journal(own: Path) -> _Journal | None:

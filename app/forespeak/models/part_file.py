@@ -8,12 +8,10 @@ again in it, so that neither a killed process nor a power cut leaves anything to
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
 import queue
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +19,8 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from forespeak.whole_file import sync_file, sync_folder, write_durably
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -176,7 +176,7 @@ class PartFile:
 
     def _write_state(self, marks: list[tuple[int, str]]) -> None:
         lines = [json.dumps(asdict(self.identity)), *(f"{place} {digest}" for place, digest in marks), ""]
-        write_atomically(self._state_path, "\n".join(lines))
+        write_durably(self._state_path, "\n".join(lines))
         self._state = self._state_path.open("ab", buffering=0)
 
     # More bytes
@@ -303,35 +303,3 @@ def remove_part(target: Path) -> None:
     """Remove what is there of a download. Raises OSError."""
     for ending in (STATE, PART):
         target.with_name(target.name + ending).unlink(missing_ok=True)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a small file so that there is the old one or the new one, whatever happens. Raises OSError."""
-    temporary = path.with_name(f"{path.name}.new")
-    with temporary.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        sync_file(file.fileno())
-    temporary.replace(path)
-    sync_folder(path.parent)
-
-
-def sync_file(descriptor: int) -> None:
-    """Bring a file to the disk. Raises OSError, but not where the file system knows no such thing."""
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}:
-            raise
-
-
-def sync_folder(folder: Path) -> None:
-    """Bring a folder's entries to the disk, where the system can."""
-    if sys.platform == "win32":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,10 +7,8 @@ read from there at any time later.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from hashlib import blake2b
@@ -24,6 +22,7 @@ from forespeak.models.hub_client import Cancelled, HubClient, Location
 from forespeak.models.hub_errors import Asked, HubError, HubProblem, nonsense
 from forespeak.models.hub_files import HubFile
 from forespeak.models.hub_settings import origin
+from forespeak.whole_file import write_whole
 
 if TYPE_CHECKING:
     import httpx2
@@ -240,9 +239,7 @@ def _keep(kept: Path, remote: _RemoteFile, length: int) -> None:
             (kept, bytes(remote.data[:length])),
             (kept.parent / _ABOUT, json.dumps({"size": remote.size}).encode()),
         ):
-            part = path.with_name(f"{path.name}.{os.getpid()}-{threading.get_ident()}.part")
-            part.write_bytes(content)
-            part.replace(path)
+            write_whole(path, content)
     except OSError as error:
         raise HubError(
             HubProblem.BAD_SETTING,

@@ -21,7 +21,8 @@ from forespeak.models.formats import ModelFormat
 from forespeak.models.importing import STAGING
 from forespeak.models.library_item import LibraryItem
 from forespeak.models.roots import RootKind
-from forespeak.models.transfer import explained, remove_empty_folders, sync_folder
+from forespeak.models.transfer import explained, remove_empty_folders
+from forespeak.whole_file import sync_folder, write_whole
 
 TRASH = ".forespeak-trash"
 _NOTE, _LOCK = "removed.json", ".lock"
@@ -191,9 +192,7 @@ def _folders_in(folder: Path) -> list[Path]:
 
 
 def _note(place: Path, names: list[str], *, complete: bool) -> None:
-    temporary = place / f"{_NOTE}.new"
-    temporary.write_text(json.dumps({"names": names, "complete": complete}), encoding="ascii")
-    temporary.replace(place / _NOTE)
+    write_whole(place / _NOTE, json.dumps({"names": names, "complete": complete}))
 
 
 def _read_note(place: Path) -> tuple[list[str], bool]:

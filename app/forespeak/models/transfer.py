@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,18 +57,6 @@ def link_file(source: Path, target: Path) -> None:
         os.link(whole, target)
     except OSError:
         target.symlink_to(whole)
-
-
-def sync_folder(folder: Path) -> None:
-    """Bring a folder's entries to the disk, where the system can."""
-    if sys.platform == "win32":
-        return
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def remove_empty_folders(folder: Path, top: Path) -> None:

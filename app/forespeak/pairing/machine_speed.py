@@ -25,6 +25,7 @@ from forespeak.models.gguf import GgufError
 from forespeak.pairing.model_shape import ModelShape, WeightFormat, file_shape
 from forespeak.pairing.pair_memory import LearnedPair
 from forespeak.speculation.costs import Costs
+from forespeak.whole_file import write_whole
 
 SIZES = (1, 2, 3, 5, 9, 17, 33)
 """Tokens of an evaluation for which costs are given."""
@@ -321,15 +322,10 @@ def bandwidth(file: Path, measure: Callable[[], float] = measured_bandwidth) -> 
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         pass  # not there yet, or not ours to read: it is written anew
     value = measure()
-    part = file.with_name(f"{file.name}.{os.getpid()}.part")
-    try:
+    # What cannot be kept is measured again the next time.
+    with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps({**machine, "bandwidth": value}), encoding="utf-8")
-        part.replace(file)
-    except OSError:
-        # It is measured again the next time.
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+        write_whole(file, json.dumps({**machine, "bandwidth": value}))
     return value
 
 

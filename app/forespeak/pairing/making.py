@@ -17,7 +17,6 @@ from forespeak.errors import UserFacingError
 from forespeak.models.gguf import GgufError, GgufHeader, read_header
 from forespeak.models.gguf_values import Tensor
 from forespeak.models.model_layout import shard_paths
-from forespeak.models.part_file import sync_folder
 from forespeak.models.quantisation import FILE_TYPES, TENSOR_TYPES
 from forespeak.models.shards import shard_name
 from forespeak.models.sizes import size_words
@@ -25,6 +24,7 @@ from forespeak.models.transfer import RESERVE, check_space, explained, free_byte
 from forespeak.models.vocabulary import cached_header
 from forespeak.pairing.model_shape import shape_of, weight_format
 from forespeak.pairing.offers import Making, Offer, Place
+from forespeak.whole_file import sync_folder
 
 MADE_FORMATS = (NumberFormat.Q4_0, NumberFormat.Q2_K)
 """Those worth drafting with: nearly as true as the target, and as small as it gets without calibration texts."""

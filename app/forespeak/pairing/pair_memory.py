@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from forespeak.engines.parity_result import (
     TokenScores,
 )
 from forespeak.speculation.trace import Source
+from forespeak.whole_file import write_whole
 
 FORMAT = 1
 MOST_FILES = 200
@@ -133,7 +133,6 @@ class PairFiles:
 
     def _write(self, path: Path, target: Path, draft: Path | None, kept: Mapping[str, Any]) -> None:
         pair = {"target": str(target), "draft": None if draft is None else str(draft)}
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
         try:
             text = json.dumps(
                 {**kept, "format": FORMAT, "version": __version__, "pair": pair}, indent=1, allow_nan=False
@@ -144,12 +143,7 @@ class PairFiles:
         with contextlib.suppress(OSError):
             new = not path.exists()
             self.folder.mkdir(parents=True, exist_ok=True)
-            try:
-                part.write_text(text, encoding="utf-8")
-                part.replace(path)
-            except OSError:
-                part.unlink(missing_ok=True)
-                raise
+            write_whole(path, text)
             if new:
                 self._prune()
 

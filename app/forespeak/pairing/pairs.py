@@ -26,6 +26,7 @@ from forespeak.models.vocabulary import cached_header
 from forespeak.pairing.named_pair import PAIR_FORMAT, ModelMark, NamedPair, PairSettings, pair_from, pair_record
 from forespeak.pairing.ranking import Measurement
 from forespeak.speculation.trace import Source
+from forespeak.whole_file import write_whole
 
 FOLDER = "named-pairs"
 """Of the data folder."""
@@ -268,15 +269,9 @@ class NamedPairs:
         self._replace(self._folder / _DEFAULTS, {"format": PAIR_FORMAT, "defaults": dict(defaults)})
 
     def _replace(self, path: Path, values: Json) -> None:
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
         with _told("The pair could not be saved."):
             self._folder.mkdir(parents=True, exist_ok=True)
-            try:
-                part.write_text(json.dumps(values, indent=1, allow_nan=False), encoding="utf-8")
-                part.replace(path)
-            except OSError:
-                part.unlink(missing_ok=True)
-                raise
+            write_whole(path, json.dumps(values, indent=1, allow_nan=False))
 
 
 def _json(path: Path) -> Json:

@@ -17,6 +17,7 @@ from pathlib import Path
 from forespeak import __version__
 from forespeak.pairing.verdict import Verdict, VerdictKind, verdict_from, verdict_record
 from forespeak.pairing.vocabularies import RULES
+from forespeak.whole_file import write_whole
 
 MOST_FILES = 2000
 _MOST_BYTES = 100_000
@@ -50,7 +51,6 @@ class VerdictCache:
     def keep(self, target: str, draft: str, verdict: Verdict) -> None:
         """Write a verdict down: all of it or nothing."""
         path = self._path(target, draft)
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
         try:
             record = {**verdict_record(verdict), "rules": _rules(), "target": target, "draft": draft}
             text = json.dumps(record, ensure_ascii=True, allow_nan=False)
@@ -58,12 +58,7 @@ class VerdictCache:
             return
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            try:
-                part.write_text(text, encoding="utf-8")
-                part.replace(path)
-            except OSError:
-                part.unlink(missing_ok=True)
-                raise
+            write_whole(path, text)
             self._prune()
 
     def _path(self, target: str, draft: str) -> Path:

@@ -16,6 +16,7 @@ from forespeak.speculation.trace import Source
 from forespeak.ui.draft_sources import in_order
 from forespeak.ui.sampling_record import sampling_from, sampling_record
 from forespeak.ui.structured_output import StructuredOutput
+from forespeak.whole_file import write_whole
 
 RECENT_MODELS = 8
 LONGEST_DRAFT = 32
@@ -119,9 +120,7 @@ class PreferencesFile:
         """Replace the file as a whole, so that a crash never leaves half of one. Raises OSError."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         plain = {item.name: _plain(getattr(preferences, item.name)) for item in fields(preferences)}
-        part = self._path.with_suffix(".part")
-        part.write_text(json.dumps(plain, indent=2, ensure_ascii=False), encoding="utf-8")
-        part.replace(self._path)
+        write_whole(self._path, json.dumps(plain, indent=2, ensure_ascii=False))
 
 
 def _plain(value: object) -> object:

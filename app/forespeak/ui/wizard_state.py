@@ -8,10 +8,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from forespeak.models.part_file import write_atomically
 from forespeak.pairing.named_pair import measurement_from, measurement_record
 from forespeak.pairing.quick_prompts import KINDS_OF_WORK
 from forespeak.pairing.ranking import Measurement
+from forespeak.whole_file import write_durably
 
 FORMAT = 1
 _MOST_BYTES = 100_000
@@ -70,7 +70,7 @@ class WizardFile:
         }
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._path, json.dumps(kept, indent=1))
+            write_durably(self._path, json.dumps(kept, indent=1))
         except OSError:
             return
 
