@@ -15,10 +15,9 @@ from forespeak.models.hub_files import HubFileGroup
 from forespeak.models.memory import Fit
 from forespeak.models.sizes import size_words
 from forespeak.ui.badge import Badge, BadgeTone
+from forespeak.ui.fit_words import fit_words
 from forespeak.ui.recommended import SizeFit
 from forespeak.ui.theme import LIGHT, Theme
-
-_TONES = {Fit.FITS: BadgeTone.GOOD, Fit.TIGHT: BadgeTone.CAUTION, Fit.TOO_LARGE: BadgeTone.BAD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,8 @@ class GroupRow(QFrame):
         if view.fit is None or view.copy is not None:
             self.fit.set_words("")
         else:
-            self.fit.set_words(_fit_words(view.fit.kind), _TONES[view.fit.kind], view.fit.why)
+            known = fit_words(view.fit.kind, group.size_bytes)
+            self.fit.set_words(known.words, known.tone, view.fit.why)
         same = view.copy is not None and view.copy.same_repo
         self.here.set_words(self.tr("Here") if same else "", BadgeTone.GOOD)
         facts = [size_words(group.size_bytes)]
@@ -265,11 +265,6 @@ class FileGroups(QWidget):
             row.showDownloadRequested.connect(self.showDownloadRequested)
             self._list.addWidget(row)
             self.rows.append(row)
-
-
-def _fit_words(kind: Fit) -> str:
-    words = {Fit.FITS: "Fits", Fit.TIGHT: "Tight", Fit.TOO_LARGE: "Too large"}[kind]
-    return QCoreApplication.translate("FileGroups", words)
 
 
 def _other_words(groups: Sequence[HubFileGroup]) -> str:

@@ -205,8 +205,8 @@ class MyModels(QWidget):
         self._wanted = None if self.table.choose(path) else path
 
     def take_focus(self) -> None:
-        pairs_shown = self.good_pairs is not None and self.stack.currentWidget() is self.good_pairs
-        shown = self.good_pairs if pairs_shown and self.good_pairs is not None else self.table
+        pairs = self.good_pairs
+        shown = pairs if pairs is not None and self.stack.currentWidget() is pairs else self.table
         shown.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def focus_search(self) -> None:
@@ -307,9 +307,9 @@ class MyModels(QWidget):
 
     @Slot(object)
     def _show_item(self, item: LibraryItem | None) -> None:
-        self.actions_of_model.set_item(item, "" if item is None else self._uses.get(item.path, ""))
+        use = "" if item is None else self._uses.get(item.path, "")
+        self.actions_of_model.set_item(item, use)
         if item is not None:
-            use = self._uses.get(item.path, "")
             suits = "" if self._verdicts is None else self._verdicts.words(item)
             self.details.show_item(item, self.model.fit_of(item), use, suits)
         self.details.setVisible(item is not None)

@@ -63,7 +63,7 @@ class Wanted:
 
     @property
     def key(self) -> str:
-        """As `wizard_words.key_of`."""
+        """Tells it from all others, also after a restart; empty if nothing is wanted."""
         if self.group is not None:
             return f"{self.group.repo}/{self.group.files[0].path}"
         return "" if self.good is None else f"{self.good.repo}/{self.good.file or ''}"

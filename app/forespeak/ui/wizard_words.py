@@ -17,6 +17,7 @@ from forespeak.pairing.offers import Offer, Place
 from forespeak.pairing.ranking import Measurement
 from forespeak.pairing.verdict import Verdict, VerdictKind
 from forespeak.ui.badge import BadgeTone
+from forespeak.ui.wizard_fetcher import Wanted
 from forespeak.ui.wizard_finder import Found
 
 LONGEST_TOKEN = 24
@@ -30,9 +31,7 @@ def key_of(candidate: Candidate) -> str:
         return candidate.kind.name.lower()
     if offer.path is not None:
         return str(offer.path)
-    if offer.group is not None:
-        return f"{offer.group.repo}/{offer.group.files[0].path}"
-    return offer.name if offer.good is None else f"{offer.good.repo}/{offer.good.file or ''}"
+    return Wanted(offer.group, offer.good).key or offer.name
 
 
 @dataclass(frozen=True, slots=True)
