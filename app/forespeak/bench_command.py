@@ -263,8 +263,8 @@ def _pairs(
     weigh: Callable[[Pair], None],
 ) -> tuple[Pair, ...]:
     """The files of all pairs, looked at and weighed before anything is measured. Raises UserFacingError."""
-    from forespeak.models.gguf import read_header
-    from forespeak.pairing.compatibility import refusal
+    from forespeak.models.vocabulary import cached_header
+    from forespeak.pairing.compatibility import see_that_it_can_draft
 
     pairs = []
     for target_name, draft_name in names:
@@ -272,12 +272,9 @@ def _pairs(
         draft = None if draft_name == NONE else models.draft(draft_name)
         if draft is not None:
             if not draft.is_dir():
-                read_header(draft)
-            reason = refusal(target, draft) if any(way.needs_model for way in ways) else None
-            if reason is not None:
-                raise UserFacingError(
-                    f"{draft.name} cannot draft for {target.name}.", reason, "Choose another draft for this target."
-                )
+                cached_header(draft)
+            if any(way.needs_model for way in ways):
+                see_that_it_can_draft(target, draft)
         elif all(way.needs_model for way in ways):
             raise UserFacingError(
                 f"There is no draft model for {target.name}.",

@@ -159,22 +159,17 @@ class _Command:
 
     def _see_that_it_works(self, plan: Plan) -> None:
         """Files and memory, before anybody waits. Raises UserFacingError."""
-        from forespeak.models.gguf import read_header
-        from forespeak.pairing.compatibility import refusal
+        from forespeak.models.vocabulary import cached_header
+        from forespeak.pairing.compatibility import see_that_it_can_draft
         from forespeak.pairing.load_plan import see_that_it_fits
 
         comparison = plan.comparison()
         for pair in comparison.pairs:
             for path in (pair.target, pair.draft):
                 if path is not None and not path.is_dir():
-                    read_header(path)
-            reason = None if pair.draft is None else refusal(pair.target, pair.draft)
-            if pair.draft is not None and reason is not None:
-                raise UserFacingError(
-                    f"{pair.draft.name} cannot draft for {pair.target.name}.",
-                    reason,
-                    "Choose another draft for this target.",
-                )
+                    cached_header(path)
+            if pair.draft is not None:
+                see_that_it_can_draft(pair.target, pair.draft)
             request = comparison.load_request(pair)
             see_that_it_fits(request, anyway=self._options.load_anyway, ask=terminal.asker())
 

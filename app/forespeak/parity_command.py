@@ -128,6 +128,7 @@ def _check(
     """Load a pair and check it; None if it was cancelled before. Raises UserFacingError."""
     from forespeak.engines.pair_knowledge import ReproducibleEngine
     from forespeak.models.memory import SuggestionKind
+    from forespeak.pairing.compatibility import cannot_draft
     from forespeak.pairing.load_plan import see_that_it_fits
     from forespeak.pairing.parity import context_needed
 
@@ -142,11 +143,7 @@ def _check(
     if loaded is None:
         return None
     if draft is not None and loaded.draft is None:
-        raise UserFacingError(
-            f"{draft.name} cannot draft for {target.name}.",
-            loaded.draft_problem or "",
-            "Choose another draft for this target.",
-        )
+        raise cannot_draft(target, draft, loaded.draft_problem or "")
     if not isinstance(engine, ReproducibleEngine):
         raise UserFacingError("This engine cannot be checked.", "Its scores cannot be read.", "Use another engine.")
     return check(engine, request, _Remaining(line.show), cancelled)

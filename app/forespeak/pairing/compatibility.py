@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from forespeak.errors import UserFacingError
 from forespeak.models.formats import NO_MLX, ModelFormat, mlx_is_installed
 from forespeak.models.gguf import GgufError, GgufHeader, Problem
 from forespeak.pairing.heads import mismatch
@@ -18,7 +19,19 @@ from forespeak.pairing.verdict import Obstacle, Verdict, VerdictKind
 from forespeak.pairing.verdict_cache import VerdictCache
 from forespeak.pairing.vocabularies import compare
 
-__all__ = ["Judge", "Obstacle", "Verdict", "VerdictKind", "compare", "compatibility", "judge", "on_headers", "refusal"]
+__all__ = [
+    "Judge",
+    "Obstacle",
+    "Verdict",
+    "VerdictKind",
+    "cannot_draft",
+    "compare",
+    "compatibility",
+    "judge",
+    "on_headers",
+    "refusal",
+    "see_that_it_can_draft",
+]
 
 _NO_ROLLBACK = (
     "“{}” keeps what it has read in a state from which nothing can be taken back, so drafts cannot be tested."
@@ -34,6 +47,20 @@ def refusal(target: Path, draft: Path) -> str | None:
     """Why the draft cannot serve the target, in words, or None if it can (an `engines.engine.PairCheck`)."""
     verdict = compatibility(target, draft)
     return None if verdict.usable else verdict.reason
+
+
+def cannot_draft(target: Path, draft: Path, reason: str) -> UserFacingError:
+    """What is told of a draft that was asked for and refused."""
+    return UserFacingError(
+        f"{draft.name} cannot draft for {target.name}.", reason, "Choose another draft for this target."
+    )
+
+
+def see_that_it_can_draft(target: Path, draft: Path) -> None:
+    """Before anything is loaded. Raises UserFacingError."""
+    reason = refusal(target, draft)
+    if reason is not None:
+        raise cannot_draft(target, draft, reason)
 
 
 def on_headers(target: GgufHeader, draft: GgufHeader, cache: VerdictCache | None = None) -> Verdict:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from forespeak import __version__
 from forespeak.engines.engine import ChatMessage, Engine, GenerationRequest, Loaded, LoadRequest, Progress, Role, Start
-from forespeak.errors import UserFacingError
+from forespeak.pairing.compatibility import cannot_draft
 from forespeak.pairing.quick_prompts import QuickPrompt, quick_prompts
 from forespeak.pairing.ranking import Measurement, Range
 from forespeak.speculation.events import Finished
@@ -227,11 +227,7 @@ def run(
         yield Done(_result(test, [], 0.0, stopped=True))
         return
     if test.draft is not None and loaded.draft is None:
-        raise UserFacingError(
-            f"{test.draft.name} cannot draft for {test.target.name}.",
-            loaded.draft_problem or "",
-            "Choose another draft for this target.",
-        )
+        raise cannot_draft(test.target, test.draft, loaded.draft_problem or "")
     yield Ready(loaded)
     yield from _Run(test, engine, cancelled, clock).all()
 
