@@ -307,10 +307,9 @@ class _Watcher:
     ) -> None:
         self._comparison = comparison
         self._line = line
+        self._runs = RunsLine(line)
         self._json = Path(json_file).expanduser() if json_file and json_file != "-" else None
         self._csv = Path(csv_file).expanduser() if csv_file else None
-        self._stage = ""
-        self._said = ""
 
     def hear(self, happening: Happening) -> None:
         from forespeak.compare.runner import Loading, Running, Visited
@@ -338,27 +337,35 @@ class _Watcher:
     def _show(self, running: Running) -> None:
         from forespeak.compare.table import way_label
 
-        fraction = running.done / running.total if running.total else 0.0
         task, comparison = running.task, self._comparison
+        part = what = "warm-up"
+        if task.repetition is not None:
+            part = f"repetition {task.repetition + 1} of {comparison.runs}"
+            what = f"{task.prompt.category}, {way_label(task.way, comparison)}"
+        self._runs.show(running, f"{comparison.pairs[task.pair].name}, {part}", what)
+
+
+class RunsLine:
+    """How far the runs of a comparison are: a bar on a terminal; a line for each repetition where lines stay."""
+
+    def __init__(self, line: terminal.ProgressLine) -> None:
+        self._line = line
+        self._repetition = ""
+        self._said = ""
+
+    def show(self, running: Running, repetition: str, run: str) -> None:
+        """`repetition` and `run` say in words which one goes on."""
+        fraction = running.done / running.total if running.total else 0.0
         left = time_left(running.seconds_left)
         if not sys.stderr.isatty():
-            # A line for each repetition is enough where lines stay.
-            part = "warm-up" if task.repetition is None else f"repetition {task.repetition + 1} of {comparison.runs}"
-            stage = f"{comparison.pairs[task.pair].name}, {part}"
-            if stage != self._stage:
-                self._stage, self._said = stage, stage + left
+            if repetition != self._repetition:
+                self._repetition, self._said = repetition, repetition + left
             self._line.show(Progress(fraction, self._said))
             return
-        what = "warm-up" if task.repetition is None else f"{task.prompt.category}, {way_label(task.way, comparison)}"
-        doing = bar_words(fraction, what, left)
+        full = round(fraction * _BAR_CELLS)
+        words = f"{'█' * full}{'░' * (_BAR_CELLS - full)} {run}{left}"
         # The line must not be longer than the terminal is wide, or it cannot be taken back.
-        self._line.show(Progress(fraction, doing[: max(10, shutil.get_terminal_size().columns - 8)]))
-
-
-def bar_words(fraction: float, what: str, left: str) -> str:
-    """A bar, what is being done, and the time left."""
-    full = round(fraction * _BAR_CELLS)
-    return f"{'█' * full}{'░' * (_BAR_CELLS - full)} {what}{left}"
+        self._line.show(Progress(fraction, words[: max(10, shutil.get_terminal_size().columns - 8)]))
 
 
 def time_left(seconds: float | None) -> str:

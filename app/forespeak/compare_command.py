@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forespeak import terminal
-from forespeak.bench_command import Models, bar_words, time_left
+from forespeak.bench_command import Models, RunsLine
 from forespeak.compare_arguments import EPILOG, STARTER, add_plan_arguments, plan_file, plan_of, read_record
 from forespeak.engines.engine import Engine, Progress
 from forespeak.errors import UserFacingError
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from forespeak.compare.journal import Journal
     from forespeak.compare.lane_results import ComparisonResult
     from forespeak.compare.lanes import Lane, Plan
-    from forespeak.compare.runner import Happening, Results
+    from forespeak.compare.runner import Happening, Results, Running
     from forespeak.compare.store import ComparisonStore, StoredComparison
 
 INTERRUPTED, MENDABLE = 130, 2
@@ -236,8 +235,7 @@ class _Watcher:
     def __init__(self, plan: Plan, line: terminal.ProgressLine) -> None:
         self._plan = plan
         self._line = line
-        self._stage = ""
-        self._said = ""
+        self._runs = RunsLine(line)
 
     def hear(self, happening: Happening) -> None:
         from forespeak.compare.runner import Loading, PairFailed, Running
@@ -252,21 +250,13 @@ class _Watcher:
             case _:
                 pass
 
-    def _show(self, running: Any) -> None:  # noqa: ANN401 -- Running, whose room is imported when it is needed
+    def _show(self, running: Running) -> None:
         task, plan = running.task, self._plan
-        fraction, left = running.done / max(1, running.total), time_left(running.seconds_left)
-        if not sys.stderr.isatty():
-            # A line for each repeat is enough where lines stay.
-            stage = "Warming up" if task.repetition is None else f"Repeat {task.repetition + 1} of {plan.repeats}"
-            if stage != self._stage:
-                self._stage, self._said = stage, stage + left
-            self._line.show(Progress(fraction, self._said))
-            return
-        lane = plan.lane_at(task.where).name
-        what = "warming up" if task.repetition is None else f"{task.prompt.category}, {lane}"
-        doing = bar_words(fraction, what, left)
-        # The line must not be longer than the terminal is wide, or it cannot be taken back.
-        self._line.show(Progress(fraction, doing[: max(10, shutil.get_terminal_size().columns - 8)]))
+        if task.repetition is None:
+            self._runs.show(running, "Warming up", "warming up")
+        else:
+            run = f"{task.prompt.category}, {plan.lane_at(task.where).name}"
+            self._runs.show(running, f"Repeat {task.repetition + 1} of {plan.repeats}", run)
 
 
 # What is told
