@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from forespeak.models.shards import ShardName, missing_words, shard_name
+from forespeak.models.shards import ShardName, missing_words, shard_name, shard_paths
 
 
 @pytest.mark.parametrize(
@@ -29,6 +31,16 @@ def test_the_name_of_another_part() -> None:
     part = shard_name("some model-00002-of-00010.gguf")
     assert part is not None
     assert part.part(10) == "some model-00010-of-00010.gguf"
+
+
+def test_the_files_of_a_model_by_one_of_them(tmp_path: Path) -> None:
+    assert [path.name for path in shard_paths(tmp_path / "m-00002-of-00002.gguf")] == [
+        "m-00001-of-00002.gguf",
+        "m-00002-of-00002.gguf",
+    ]
+    assert list(shard_paths(tmp_path / "m.gguf")) == [tmp_path / "m.gguf"]
+    first = next(shard_paths(tmp_path / "m-00007-of-999999999.gguf"))
+    assert first.name == "m-00001-of-999999999.gguf"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 from forespeak.compare.lanes import Plan
 from forespeak.compare.report import file_record
-from forespeak.models.shards import shard_name
+from forespeak.models.shards import shard_paths
 
 Hash = Callable[[Path], str | None]
 """A file's SHA-256, computed once and kept (`forespeak.models.file_hashes`); None if it was stopped. Raises OSError."""
@@ -32,8 +32,7 @@ def _parts(path: Path) -> list[Path]:
     """The files of a model: its own, all of a split one, or those of a folder."""
     if path.is_dir():
         return sorted(each for each in path.iterdir() if each.suffix in {".safetensors", ".json", ".jinja"})
-    name = shard_name(path.name)
-    return [path] if name is None else [path.with_name(name.part(number + 1)) for number in range(name.count)]
+    return list(shard_paths(path))
 
 
 def _hash(path: Path, hash_of: Hash | None) -> str | None:

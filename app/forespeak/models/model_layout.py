@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forespeak.models.gguf import GgufHeader, LazyArray, read_header
+from forespeak.models.shards import shard_paths
 
 _RECURRENT = frozenset({"mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7"})
 _HYBRID_BY_HEADS = frozenset(
@@ -51,7 +52,6 @@ _WINDOW_WITHOUT_ENTRY = {"gemma2": 4096, "llama4": 8192, "exaone-moe": 128}
 _WINDOW_NOT_USED = frozenset({"phi3"})
 
 _LAYER = re.compile(r"blk\.(\d+)\.")
-_SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +106,6 @@ class ModelLayout:
 def layout_of_file(path: Path) -> ModelLayout:
     """The layout of a model on disk, all its shards together. Raises GgufError."""
     return layout_of([read_header(part) for part in shard_paths(path)])
-
-
-def shard_paths(path: Path) -> list[Path]:
-    """The files of a model, by the name of one of them."""
-    match = _SHARD.search(path.name)
-    if match is None:
-        return [path]
-    stem = path.name[: match.start()]
-    return [path.with_name(f"{stem}-{part:05}-of-{match[2]}.gguf") for part in range(1, int(match[2]) + 1)]
 
 
 def layout_of(headers: Sequence[GgufHeader]) -> ModelLayout:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 # llama.cpp, src/llama.cpp: "%s-%05d-of-%05d.gguf". More digits than five are written where a number has them.
 _NAME = re.compile(
@@ -35,6 +36,18 @@ def shard_name(name: str) -> ShardName | None:
     if not 1 <= number <= count:
         return None
     return ShardName(match["stem"], number, count, match["suffix"])
+
+
+def shard_paths(path: Path) -> Iterator[Path]:
+    """The files of a model in their order, by the name of one of them; whether they are there is not looked at.
+
+    One after another, since a name may speak of a thousand million parts.
+    """
+    named = shard_name(path.name)
+    if named is None:
+        yield path
+    else:
+        yield from (path.with_name(named.part(number)) for number in range(1, named.count + 1))
 
 
 def missing_words(missing: Collection[int], count: int) -> str:

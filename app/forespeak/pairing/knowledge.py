@@ -13,7 +13,8 @@ from forespeak.models.gguf import GgufError, GgufHeader
 from forespeak.models.hub_files import HubFileGroup
 from forespeak.models.machine_memory import Machine
 from forespeak.models.memory import MemorySettings, plan, plan_of_files
-from forespeak.models.model_layout import layout_of, shard_paths
+from forespeak.models.model_layout import layout_of
+from forespeak.models.shards import shard_paths
 from forespeak.models.vocabulary import cached_header
 from forespeak.pairing.candidates import Knowledge, MemoryFit, rough_memory
 from forespeak.pairing.compatibility import Judge, Verdict, on_headers

@@ -16,9 +16,8 @@ from forespeak.engines.engine import ConversionRequest, Converted, NumberFormat,
 from forespeak.errors import UserFacingError
 from forespeak.models.gguf import GgufError, GgufHeader, read_header
 from forespeak.models.gguf_values import Tensor
-from forespeak.models.model_layout import shard_paths
 from forespeak.models.quantisation import FILE_TYPES, TENSOR_TYPES
-from forespeak.models.shards import shard_name
+from forespeak.models.shards import shard_name, shard_paths
 from forespeak.models.sizes import size_words
 from forespeak.models.transfer import RESERVE, check_space, explained, free_bytes
 from forespeak.models.vocabulary import cached_header

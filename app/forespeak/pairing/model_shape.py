@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from forespeak.models.gguf import GgufHeader, Tensor
-from forespeak.models.shards import shard_name
+from forespeak.models.shards import shard_paths
 from forespeak.models.vocabulary import cached_header
 
 
@@ -152,10 +152,7 @@ def _coarsest(tensors: Sequence[Tensor]) -> WeightFormat | None:
 
 def file_shape(path: Path) -> ModelShape | None:
     """The shape of a GGUF model on disk, its other parts included; None if it holds no weights. Raises GgufError."""
-    parted = shard_name(path.name)
-    if parted is None:
-        return shape_of([cached_header(path)])
-    return shape_of(cached_header(path.with_name(parted.part(number))) for number in range(1, parted.count + 1))
+    return shape_of(map(cached_header, shard_paths(path)))
 
 
 def estimated_shape(
