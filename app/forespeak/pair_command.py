@@ -89,6 +89,7 @@ class _Asked:
 
 def _pair(models: Models, options: argparse.Namespace) -> int:
     from forespeak.pairing.candidate_report import report_lines, report_record
+    from forespeak.pairing.candidates import order_of
     from forespeak.pairing.offers import Place, offer_at
 
     engines = _Engines(models.engine)
@@ -121,7 +122,7 @@ def _pair(models: Models, options: argparse.Namespace) -> int:
                     measurement = result.measurement(_engine_name(engines.get()))
                     if measurement is not None:
                         listed[listed.index(candidate)] = replace(candidate, measurement=measurement)
-                listed.sort(key=_order, reverse=True)
+                listed.sort(key=order_of, reverse=True)
     finally:
         engines.close()
     for problem in hub.problems if hub is not None else ():
@@ -251,6 +252,7 @@ def _found(
     from forespeak.pairing.load_plan import machine_now, memory_settings
     from forespeak.pairing.pair_memory import PairFiles
     from forespeak.pairing.pairs import FOLDER, NamedPairs
+    from forespeak.pairing.usual_acceptance import KINDS
     from forespeak.speculation.trace import Source
 
     places = _places()
@@ -265,14 +267,14 @@ def _found(
         machine,
         (lambda _: None) if hub is None else hub.header,
     )
-    kinds = (options.kind,) if options.test else ()
-    found = find_candidates(target, offers, _machine_speed(places), knowledge, *((kinds,) if kinds else ()))
+    kinds = (options.kind,) if options.test else KINDS
+    found = find_candidates(target, offers, _machine_speed(places), knowledge, kinds)
     listed = list(found.listed)
     if asked.named is not None:
         wanted = {CandidateKind.DRAFT_MODEL, CandidateKind.DRAFT_HEAD}
-        listed = [each for each in listed if each.kind in wanted or each.kind is CandidateKind.LOOKUP]
-        if not asked.with_lookup:
-            listed = [each for each in listed if each.kind is not CandidateKind.LOOKUP]
+        if asked.with_lookup:
+            wanted.add(CandidateKind.LOOKUP)
+        listed = [each for each in listed if each.kind in wanted]
         if any(path.absolute() == asked.target.absolute() for path in asked.named):
             itself = "It is the target itself: each of its tokens would cost as much as one of the target's own."
             verdict = judge.verdict(asked.target, asked.target)
@@ -286,11 +288,6 @@ def _machine_speed(places: Folders) -> MachineSpeed:
     from forespeak.pairing.pair_memory import PairFiles
 
     return machine_speed(PairFiles(places.pairs).everything(), places.data)
-
-
-def _order(candidate: Candidate) -> tuple[bool, bool, float]:
-    gain = candidate.speed_up
-    return candidate.excluded is None, gain is not None, gain or 0.0
 
 
 # The test

@@ -161,7 +161,7 @@ def find_candidates(
         if _is_itself(offer, target) or (offer.making is not None and offer.making.destination in paths):
             continue
         found.append(_judged(target, costs, offer, machine, known, kinds, lookup))
-    found.sort(key=_order, reverse=True)
+    found.sort(key=order_of, reverse=True)
     advice = None
     if costs is not None and target.shape is not None:
         gains = [
@@ -173,7 +173,8 @@ def find_candidates(
     return Candidates(tuple(found), advice)
 
 
-def _order(candidate: Candidate) -> tuple[bool, bool, tuple[float, float], str]:
+def order_of(candidate: Candidate) -> tuple[bool, bool, tuple[float, float], str]:
+    """For sorting, greatest first: what can be used, then what is known to bring most."""
     usable = candidate.excluded is None
     known = candidate.speed_up is not None
     return usable, known, rank_key(candidate.prediction, candidate.measurement), candidate.name
