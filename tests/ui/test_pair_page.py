@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import Failed
@@ -18,7 +18,7 @@ from forespeak.errors import UserFacingError
 from forespeak.models.download_record import DownloadState
 from forespeak.models.roots import own_root
 from forespeak.speculation.trace import Source
-from forespeak.ui.theme import DARK, LIGHT
+from forespeak.ui.theme import DARK
 from forespeak.ui.wizard_fetcher import FetchStep
 from forespeak.ui.wizard_state import WizardStep
 from forespeak.ui.wizard_tester import Room, RoomFound, TestPhase
@@ -26,57 +26,22 @@ from ui.fake_library import item
 from ui.hub_doubles import no_network
 from ui.models_doubles import pair as good_pair
 from ui.scripted_engine import ScriptedEngine
-from ui.wizard_doubles import FakeFinder, Wizard, hub_group, some_models, wizard
-
-PATIENCE = 20_000
-
-
-def focus() -> QWidget | None:
-    return QApplication.focusWidget()
-
-
-def press(key: Qt.Key, times: int = 1) -> None:
-    for _ in range(times):
-        widget = focus()
-        assert widget is not None
-        QTest.keyClick(widget, key)
-
-
-def walk_to(widget: QWidget) -> None:
-    """With Tab alone."""
-    met = []
-    for _ in range(60):
-        if focus() is widget:
-            return
-        press(Qt.Key.Key_Tab)
-        met.append(focus())
-    raise AssertionError(f"the keyboard does not reach {widget}, but {met}")
-
-
-def shown(qtbot: QtBot, world: Wizard, width: int = 1180) -> Wizard:
-    page = world.page
-    page.set_theme(LIGHT)
-    page.resize(width, 820)
-    page.show()
-    qtbot.waitExposed(page)
-    page.activateWindow()
-    qtbot.waitUntil(lambda: world.controller.library_read and world.controller.keeper.read, timeout=PATIENCE)
-    page.take_focus()
-    return world
-
-
-def found(qtbot: QtBot, world: Wizard) -> None:
-    controller = world.controller
-    qtbot.waitUntil(lambda: controller.found is not None and not controller.finding, timeout=PATIENCE)
-
-
-def with_target(qtbot: QtBot, world: Wizard) -> None:
-    world.page.find_draft(world.controller.targets[0].path)
-    found(qtbot, world)
-
-
-def measured(qtbot: QtBot, world: Wizard) -> None:
-    qtbot.waitUntil(lambda: world.controller.state.measurement is not None, timeout=PATIENCE)
+from ui.wizard_doubles import FakeFinder, hub_group, some_models, wizard
+from ui.wizard_steps import (
+    PATIENCE,
+    after_test,
+    at_drafts,
+    at_test,
+    focus,
+    found,
+    held,
+    loading_for_test,
+    measured,
+    press,
+    shown,
+    walk_to,
+    with_target,
+)
 
 
 def test_from_the_start_to_a_kept_pair_with_the_keyboard(qtbot: QtBot, tmp_path: Path) -> None:
@@ -131,8 +96,7 @@ def test_from_the_start_to_a_kept_pair_with_the_keyboard(qtbot: QtBot, tmp_path:
 
 def test_the_test_runs_in_an_engine_of_its_own_that_ends_with_it(qtbot: QtBot, tmp_path: Path) -> None:
     with wizard(tmp_path) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         world.controller.go(WizardStep.TEST)
         world.controller.set_kind("prose")
         world.page.test.start_button.click()
@@ -154,11 +118,7 @@ def test_the_test_runs_in_an_engine_of_its_own_that_ends_with_it(qtbot: QtBot, t
 
 def test_leaving_going_back_and_coming_back_lose_nothing(qtbot: QtBot, tmp_path: Path) -> None:
     with wizard(tmp_path) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
-        world.controller.go(WizardStep.TEST)
-        world.page.test.start_button.click()
-        measured(qtbot, world)
+        after_test(qtbot, world)
         before = world.controller.state.measurement
         world.page.hide()
         world.page.show()
@@ -177,11 +137,7 @@ def test_leaving_going_back_and_coming_back_lose_nothing(qtbot: QtBot, tmp_path:
 
 def test_a_restart_goes_on_where_it_was(qtbot: QtBot, tmp_path: Path) -> None:
     with wizard(tmp_path) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
-        world.controller.go(WizardStep.TEST)
-        world.page.test.start_button.click()
-        measured(qtbot, world)
+        after_test(qtbot, world)
         world.controller.go(WizardStep.KEEP)
         before = world.controller.state
     with wizard(tmp_path) as world:
@@ -196,8 +152,7 @@ def test_a_restart_goes_on_where_it_was(qtbot: QtBot, tmp_path: Path) -> None:
 
 def test_the_reasons_of_the_excluded_are_one_click_away(qtbot: QtBot, tmp_path: Path) -> None:
     with wizard(tmp_path) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         step = world.page.draft
         assert step.fold.text().endswith("2 others cannot draft for it")
         row = next(row for row in step.rows.values() if row.line.name.startswith("Qwen"))
@@ -216,8 +171,7 @@ def test_the_reasons_of_the_excluded_are_one_click_away(qtbot: QtBot, tmp_path: 
 
 def test_no_candidate_at_all(qtbot: QtBot, tmp_path: Path) -> None:
     with wizard(tmp_path, some_models(tmp_path / "models")[:1]) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         step = world.page.draft
         assert step.nothing.isVisible()
         assert "No other model here" in step.nothing.text()
@@ -239,8 +193,7 @@ def test_fifty_candidates_come_in_order_and_answer_to_the_keyboard(qtbot: QtBot,
         item(f"Draft-{n:02d}", root, parameters=10**8 * (n + 1), size_bytes=60_000_000 * (n + 1)) for n in range(50)
     ]
     with wizard(tmp_path, [some_models(tmp_path / "models")[0], *many]) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         step = world.page.draft
         qtbot.waitUntil(lambda: step.complete, timeout=PATIENCE)
         lines = [line for line in world.controller.lines if not line.problem]
@@ -259,8 +212,7 @@ def test_fifty_candidates_come_in_order_and_answer_to_the_keyboard(qtbot: QtBot,
 def test_a_draft_from_the_hub_is_downloaded_in_place(qtbot: QtBot, tmp_path: Path) -> None:
     group = hub_group()
     with wizard(tmp_path, finder=FakeFinder(hub=[group])) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         world.page.hub_button.click()
         key = f"{group.repo}/{group.files[0].path}"
         qtbot.waitUntil(lambda: key in world.page.draft.rows, timeout=PATIENCE)
@@ -296,8 +248,7 @@ def test_a_draft_from_the_hub_is_downloaded_in_place(qtbot: QtBot, tmp_path: Pat
 def test_a_search_without_a_network_says_so_and_can_be_tried_again(qtbot: QtBot, tmp_path: Path) -> None:
     finder = FakeFinder(problems=[str(no_network())])
     with wizard(tmp_path, finder=finder) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         rows = set(world.page.draft.rows)
         world.page.hub_button.click()
         step = world.page.draft
@@ -313,8 +264,7 @@ def test_a_search_without_a_network_says_so_and_can_be_tried_again(qtbot: QtBot,
 def test_a_search_on_the_hub_can_be_stopped(qtbot: QtBot, tmp_path: Path) -> None:
     gate = threading.Event()
     with wizard(tmp_path, finder=FakeFinder(hub=[hub_group()], hub_gate=gate)) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         world.page.hub_button.click()
         qtbot.waitUntil(lambda: world.page.draft.hub_words.text() == "Searching the Hub", timeout=PATIENCE)
         assert world.page.hub_button.text() == "Stop searching"
@@ -326,16 +276,8 @@ def test_a_search_on_the_hub_can_be_stopped(qtbot: QtBot, tmp_path: Path) -> Non
 
 def test_the_target_is_removed_in_the_middle(qtbot: QtBot, tmp_path: Path) -> None:
     hold = threading.Event()
-
-    def prepare(engine: ScriptedEngine) -> None:
-        engine.load_gate = hold
-
-    with wizard(tmp_path, prepare=prepare) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
-        world.controller.go(WizardStep.TEST)
-        world.page.test.start_button.click()
-        qtbot.waitUntil(lambda: world.controller.tester.status.phase is TestPhase.LOADING, timeout=PATIENCE)
+    with wizard(tmp_path, prepare=held(hold)) as world:
+        loading_for_test(qtbot, world)
         world.library.items.pop(0)
         world.models.rescan()
         qtbot.waitUntil(lambda: world.step() is WizardStep.TARGET, timeout=PATIENCE)
@@ -347,8 +289,7 @@ def test_the_target_is_removed_in_the_middle(qtbot: QtBot, tmp_path: Path) -> No
 
 def test_the_draft_is_removed_in_the_middle(qtbot: QtBot, tmp_path: Path) -> None:
     with wizard(tmp_path) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         chosen = world.controller.state.chosen
         world.controller.go(WizardStep.TEST)
         world.page.test.start_button.click()
@@ -366,10 +307,7 @@ def test_the_draft_is_removed_in_the_middle(qtbot: QtBot, tmp_path: Path) -> Non
 def test_memory_that_holds_only_one_pair_is_asked_about(qtbot: QtBot, tmp_path: Path) -> None:
     with wizard(tmp_path) as world:
         world.chat.answer = RoomFound(Room.ALONE, "Both need 20 GB of the 16 GB that are free.")
-        shown(qtbot, world)
-        with_target(qtbot, world)
-        world.controller.go(WizardStep.TEST)
-        world.page.test.start_button.click()
+        at_test(qtbot, world)
         step = world.page.test
         qtbot.waitUntil(step.question.isVisible, timeout=PATIENCE)
         assert "Both need 20 GB" in step.question_words.text()
@@ -388,16 +326,8 @@ def test_memory_that_holds_only_one_pair_is_asked_about(qtbot: QtBot, tmp_path: 
 
 def test_a_reply_in_the_chat_goes_first(qtbot: QtBot, tmp_path: Path) -> None:
     hold = threading.Event()
-
-    def prepare(engine: ScriptedEngine) -> None:
-        engine.load_gate = hold
-
-    with wizard(tmp_path, prepare=prepare) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
-        world.controller.go(WizardStep.TEST)
-        world.page.test.start_button.click()
-        qtbot.waitUntil(lambda: world.controller.tester.status.phase is TestPhase.LOADING, timeout=PATIENCE)
+    with wizard(tmp_path, prepare=held(hold)) as world:
+        loading_for_test(qtbot, world)
         world.chat.busy = True
         world.controller.tester.chat_became_busy()
         assert world.controller.tester.status.phase is TestPhase.FAILED
@@ -412,16 +342,8 @@ def test_a_reply_in_the_chat_goes_first(qtbot: QtBot, tmp_path: Path) -> None:
 
 def test_a_test_can_be_stopped(qtbot: QtBot, tmp_path: Path) -> None:
     hold = threading.Event()
-
-    def prepare(engine: ScriptedEngine) -> None:
-        engine.load_gate = hold
-
-    with wizard(tmp_path, prepare=prepare) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
-        world.controller.go(WizardStep.TEST)
-        world.page.test.start_button.click()
-        qtbot.waitUntil(lambda: world.controller.tester.status.phase is TestPhase.LOADING, timeout=PATIENCE)
+    with wizard(tmp_path, prepare=held(hold)) as world:
+        loading_for_test(qtbot, world)
         assert focus() is world.page.test.stop_button
         press(Qt.Key.Key_Space)
         qtbot.waitUntil(lambda: world.controller.tester.status.phase is TestPhase.IDLE, timeout=PATIENCE)
@@ -434,10 +356,7 @@ def test_a_pair_that_cannot_be_loaded_says_why(qtbot: QtBot, tmp_path: Path) -> 
         engine.load_answer = lambda _: Failed("It could not be loaded.", "A tensor is missing.", "Download it anew.")
 
     with wizard(tmp_path, prepare=prepare) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
-        world.controller.go(WizardStep.TEST)
-        world.page.test.start_button.click()
+        at_test(qtbot, world)
         qtbot.waitUntil(lambda: world.controller.tester.status.phase is TestPhase.FAILED, timeout=PATIENCE)
         assert "A tensor is missing." in world.page.test.why.text()
         assert world.page.test.start_button.text() == "Test again"
@@ -445,11 +364,7 @@ def test_a_pair_that_cannot_be_loaded_says_why(qtbot: QtBot, tmp_path: Path) -> 
 
 def test_other_settings_than_the_tested_ones_make_its_figures_old(qtbot: QtBot, tmp_path: Path) -> None:
     with wizard(tmp_path) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
-        world.controller.go(WizardStep.TEST)
-        world.page.test.start_button.click()
-        measured(qtbot, world)
+        after_test(qtbot, world)
         world.controller.go(WizardStep.KEEP)
         keep = world.page.keep
         assert keep.settings_note.isHidden()
@@ -515,8 +430,7 @@ def test_the_words_are_checked_before_a_pair_is_kept(qtbot: QtBot, tmp_path: Pat
         engine.check_answer, engine.check_gate = result, gate
 
     with wizard(tmp_path, prepare=prepare) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         world.controller.go(WizardStep.KEEP)
         keep = world.page.keep
         walk_to(keep.check_button)
@@ -535,15 +449,7 @@ def test_the_words_are_checked_before_a_pair_is_kept(qtbot: QtBot, tmp_path: Pat
 
 def test_a_window_that_closes_in_the_middle_of_a_test_ends_all_of_it(qtbot: QtBot, tmp_path: Path) -> None:
     hold = threading.Event()
-
-    def prepare(engine: ScriptedEngine) -> None:
-        engine.load_gate = hold
-
-    with wizard(tmp_path, prepare=prepare) as world:
-        shown(qtbot, world)
-        with_target(qtbot, world)
-        world.controller.go(WizardStep.TEST)
-        world.page.test.start_button.click()
-        qtbot.waitUntil(lambda: world.controller.tester.status.phase is TestPhase.LOADING, timeout=PATIENCE)
+    with wizard(tmp_path, prepare=held(hold)) as world:
+        loading_for_test(qtbot, world)
     # Threads that are left fail this test.
     assert not any(engine._thread.is_alive() for engine in world.engines)

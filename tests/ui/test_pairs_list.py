@@ -15,8 +15,8 @@ from forespeak.pairing.pairs import NamedPairs
 from forespeak.pairing.ranking import Measurement, Range
 from forespeak.speculation.trace import Source
 from forespeak.ui.wizard_state import WizardStep
-from ui.test_pair_page import PATIENCE, found, measured, shown
 from ui.wizard_doubles import Wizard, some_models, wizard
+from ui.wizard_steps import PATIENCE, found, measured, shown
 
 MEASURED = Measurement(
     10.0, 16.2, Range(1.62, 1.4, 1.9), 0.7, 300, (("prose", 1.62),), "2026-11-30T10:00:00+00:00", "scripted", "1"

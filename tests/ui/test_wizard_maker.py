@@ -19,8 +19,8 @@ from forespeak.ui.wizard_words import CandidateLine
 from models.gguf_writer import ModelFile
 from ui.fake_library import item
 from ui.scripted_engine import ScriptedEngine
-from ui.test_pair_page import PATIENCE, found, press, shown, walk_to, with_target
 from ui.wizard_doubles import FakeFinder, Wizard, made_from, wizard
+from ui.wizard_steps import PATIENCE, at_drafts, found, press, walk_to
 
 FACTS = {"quantisation": "Q8_0", "size_bytes": 8_540_000_000}
 
@@ -56,8 +56,7 @@ def making(world: Wizard, label: str = "Q4_0") -> CandidateLine:
 
 def test_it_is_made_and_tested_with_the_keyboard(qtbot: QtBot, tmp_path: Path) -> None:
     with wizard(tmp_path, **begun(tmp_path)) as world:  # type: ignore[arg-type]
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         line = making(world)
         assert line.name == "Made from Sprout-8B-Q8_0 · Q4_0"
         assert line.place.startswith("to be made, about 4.6")
@@ -100,8 +99,7 @@ def test_a_cancel_leaves_nothing_and_it_can_be_made_again(qtbot: QtBot, tmp_path
         return copied(request)
 
     with wizard(tmp_path, **begun(tmp_path, slow)) as world:  # type: ignore[arg-type]
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         row = world.page.draft.rows[making(world).key]
         row.button.click()
         qtbot.waitUntil(lambda: bool(told), timeout=PATIENCE)
@@ -123,8 +121,7 @@ def test_why_it_could_not_be_made_is_told_in_its_row(qtbot: QtBot, tmp_path: Pat
         return Failed("The model could not be written.", "The disk is full.", "Make room on it.")
 
     with wizard(tmp_path, **begun(tmp_path, fails)) as world:  # type: ignore[arg-type]
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         row = world.page.draft.rows[making(world).key]
         row.button.click()
         qtbot.waitUntil(lambda: "The disk is full." in row.note.text(), timeout=PATIENCE)
@@ -135,8 +132,7 @@ def test_why_it_could_not_be_made_is_told_in_its_row(qtbot: QtBot, tmp_path: Pat
 
 def test_without_another_model_the_text_is_chosen_not_what_is_to_be_made(qtbot: QtBot, tmp_path: Path) -> None:
     with wizard(tmp_path, **begun(tmp_path)) as world:  # type: ignore[arg-type]
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         assert world.controller.state.chosen == "lookup"
         assert world.page.draft.nothing.isVisibleTo(world.page)
         assert world.page.next.isEnabled()
@@ -151,8 +147,7 @@ def test_a_window_that_closes_in_the_middle_ends_it(qtbot: QtBot, tmp_path: Path
         return copied(request)
 
     with wizard(tmp_path, **begun(tmp_path, slow)) as world:  # type: ignore[arg-type]
-        shown(qtbot, world)
-        with_target(qtbot, world)
+        at_drafts(qtbot, world)
         world.page.draft.rows[making(world).key].button.click()
         qtbot.waitUntil(started.is_set, timeout=PATIENCE)
     assert [each.name for each in (tmp_path / "models").iterdir()] == ["Sprout-8B-Q8_0.gguf"]
