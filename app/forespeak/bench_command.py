@@ -8,14 +8,14 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from forespeak import terminal
 from forespeak.compare.plan import Comparison, Pair, Prompt, Way
 from forespeak.compare.prompts import CATEGORIES, MORE_CATEGORIES, suite
-from forespeak.engines.engine import Engine, LoadRequest, Progress, Start
+from forespeak.engines.engine import Engine, Progress, Start
 from forespeak.errors import UserFacingError
 from forespeak.sampling_arguments import whole
 from forespeak.speculation.settings import Rule, SamplingSettings
@@ -227,7 +227,7 @@ def _bench(models: Models, options: argparse.Namespace) -> int:
     try:
         with terminal.Interrupt() as interrupt, terminal.ProgressLine() as line:
             comparison = Comparison(
-                pairs=_pairs(models, names, ways, engine, line, interrupt.asked, partial(_see_that_it_fits, options)),
+                pairs=_pairs(models, names, ways, engine, line, interrupt.asked),
                 ways=ways,
                 prompts=prompts,
                 temperatures=tuple(dict.fromkeys(options.temperature or (0.0, 0.8))),
@@ -241,6 +241,7 @@ def _bench(models: Models, options: argparse.Namespace) -> int:
                 threads=options.threads,
                 context_length=options.context,
             )
+            see_that_pairs_fit(comparison, anyway=options.load_anyway)
             watcher = _Watcher(comparison, line, options.json, options.csv)
             runner = Runner(comparison, engine, watcher.hear, interrupt.asked)
             watcher.record = Record(runner.results)
@@ -260,9 +261,8 @@ def _pairs(
     engine: Engine,
     line: terminal.ProgressLine,
     cancelled: Callable[[], bool],
-    weigh: Callable[[Pair], None],
 ) -> tuple[Pair, ...]:
-    """The files of all pairs, looked at and weighed before anything is measured. Raises UserFacingError."""
+    """The files of all pairs, looked at before anything is measured. Raises UserFacingError."""
     from forespeak.models.vocabulary import cached_header
     from forespeak.pairing.compatibility import see_that_it_can_draft
 
@@ -282,19 +282,17 @@ def _pairs(
                 "Name one with --draft, or another --source, such as prompt-lookup.",
             )
         pairs.append(Pair(target, draft))
-    different = tuple(dict.fromkeys(pairs))
-    for pair in different:
-        weigh(pair)
-    return different
+    return tuple(dict.fromkeys(pairs))
 
 
-def _see_that_it_fits(options: argparse.Namespace, pair: Pair) -> None:
-    from forespeak.pairing.load_plan import see_that_it_fits
+def see_that_pairs_fit(comparison: Comparison, *, anyway: bool) -> None:
+    """Each load is weighed before anything is measured, by one look at the machine. Raises UserFacingError."""
+    from forespeak.pairing.load_plan import machine_now, see_that_it_fits
 
-    request = LoadRequest(
-        pair.target, pair.draft, options.context, reproducible=options.reproducible, threads=options.threads
-    )
-    see_that_it_fits(request, anyway=options.load_anyway, ask=terminal.asker())
+    machine = cache(machine_now)
+    for pair in comparison.pairs:
+        request = comparison.load_request(pair)
+        see_that_it_fits(request, anyway=anyway, ask=terminal.asker(), machine=machine)
 
 
 class _Watcher:

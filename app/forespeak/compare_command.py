@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forespeak import terminal
-from forespeak.bench_command import Models, RunsLine
+from forespeak.bench_command import Models, RunsLine, see_that_pairs_fit
 from forespeak.compare_arguments import EPILOG, STARTER, add_plan_arguments, plan_file, plan_of, read_record
 from forespeak.engines.engine import Engine, Progress
 from forespeak.errors import UserFacingError
@@ -160,7 +160,6 @@ class _Command:
         """Files and memory, before anybody waits. Raises UserFacingError."""
         from forespeak.models.vocabulary import cached_header
         from forespeak.pairing.compatibility import see_that_it_can_draft
-        from forespeak.pairing.load_plan import see_that_it_fits
 
         comparison = plan.comparison()
         for pair in comparison.pairs:
@@ -169,8 +168,7 @@ class _Command:
                     cached_header(path)
             if pair.draft is not None:
                 see_that_it_can_draft(pair.target, pair.draft)
-            request = comparison.load_request(pair)
-            see_that_it_fits(request, anyway=self._options.load_anyway, ask=terminal.asker())
+        see_that_pairs_fit(comparison, anyway=self._options.load_anyway)
 
     def _tell_the_time(self, plan: Plan) -> bool:
         """Say how long it will take. False: stopped meanwhile."""
