@@ -65,7 +65,6 @@ class CompareView(QObject):
         self._page: ComparePage | None = None
         self._query = ""
         self._opened: _Opened | None = None
-        self._target: Path | None = None
         self._put_away = False
         self._asked = 0
         """Grows with each question about a set-up: older answers no longer count."""
@@ -153,8 +152,6 @@ class CompareView(QObject):
 
         def found(options: tuple[LaneOption, ...]) -> None:
             if target == self._session.preferences.target and self._page is not None:
-                if target != self._target:
-                    self._target = target
                 self._page.setup.set_options(options)
 
         self._worker.run(look, found, self._failed)
