@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from forespeak.models.transfer import RESERVE
 from forespeak.models.transfer_rate import Limiter
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Tuning:
     first_wait: float = 1.0
     longest_wait: float = 30.0
     longest_asked_wait: float = 3600.0
-    reserve: int = 64 << 20
+    reserve: int = RESERVE
 
 
 class Stopped(Exception):  # noqa: N818 - nothing is wrong

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from forespeak.models.file_hashes import FileHash, FileHashes
 from forespeak.models.hub_errors import HubError, HubProblem
 from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.part_file import PART, Verification
+from forespeak.models.transfer import remove_empty_folders
 from forespeak.models.transfer_rate import Limiter, Speed
 
 if TYPE_CHECKING:
@@ -418,19 +419,10 @@ class DownloadQueue:
                 part.discard()
             except UserFacingError:
                 _log.warning("a part could not be removed", exc_info=True)
-        self._remove_empty_folders(entry.paths)
+        for path in entry.paths:
+            remove_empty_folders(path.parent, self.models_folder)
         with self._acting:
             self._records.remove(entry.id)
-
-    def _remove_empty_folders(self, paths: Sequence[Path]) -> None:
-        for path in paths:
-            for folder in path.parents:
-                if folder == self.models_folder:
-                    break
-                try:
-                    folder.rmdir()
-                except OSError:
-                    break
 
     def _progress(self, entry: _Entry, number: int, done: int) -> None:
         with self._lock:
