@@ -10,7 +10,8 @@ from __future__ import annotations
 import struct
 import threading
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -127,6 +128,20 @@ def hub_at(endpoint: str, token: str | None = None, **settings: Any) -> Hub:
     """A Hub by these settings and token, without a keyring or a file."""
     given = None if token is None else Token(token, TokenSource.SESSION)
     return Hub(HubClient(HubSettings(endpoint, **settings), lambda: given))
+
+
+@contextmanager
+def hubs() -> Iterator[Callable[..., Hub]]:
+    """Gives what makes Hubs as `hub_at` does, and closes them at the end."""
+    made: list[Hub] = []
+
+    def make(endpoint: str, token: str | None = None, **settings: Any) -> Hub:
+        made.append(hub_at(endpoint, token, **settings))
+        return made[-1]
+
+    yield make
+    for hub in made:
+        hub.client.close()
 
 
 def packed(content: bytes) -> bytes:

@@ -16,7 +16,7 @@ from forespeak.models.gguf import GgufKind
 from forespeak.models.hub import Hub, repo_in
 from forespeak.models.hub_errors import HubError, HubProblem
 from forespeak.models.hub_results import Card, Gate, SearchPage, SearchQuery, Sort
-from loopback_api import Script, ScriptedServer, hub_at, packed
+from loopback_api import Script, ScriptedServer, hubs, packed
 from loopback_hub import Fault, LoopbackHub, Repo
 
 
@@ -28,16 +28,8 @@ def loopback() -> Iterator[LoopbackHub]:
 
 @pytest.fixture
 def at() -> Iterator[Callable[..., Hub]]:
-    """Makes Hubs, and closes them."""
-    made: list[Hub] = []
-
-    def make(endpoint: str, token: str | None = None, **settings: Any) -> Hub:
-        made.append(hub_at(endpoint, token, **settings))
-        return made[-1]
-
-    yield make
-    for hub in made:
-        hub.client.close()
+    with hubs() as make:
+        yield make
 
 
 def found(page: SearchPage | None) -> list[str]:

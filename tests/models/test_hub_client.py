@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
@@ -18,7 +18,7 @@ from forespeak.models.hub_errors import HubError, HubProblem
 from forespeak.models.hub_results import SearchQuery
 from forespeak.models.hub_settings import HubSettings
 from forespeak.models.hub_token import Token, TokenSource
-from loopback_api import Script, ScriptedServer, hub_at
+from loopback_api import Script, ScriptedServer, hubs
 from loopback_hub import Fault, LoopbackHub, Repo
 
 FOUND = Script(body=b'[{"id": "o/m"}]')
@@ -40,15 +40,8 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def at() -> Iterator[Callable[..., Hub]]:
-    made: list[Hub] = []
-
-    def make(endpoint: str, token: str | None = None, **settings: Any) -> Hub:
-        made.append(hub_at(endpoint, token, **settings))
-        return made[-1]
-
-    yield make
-    for hub in made:
-        hub.client.close()
+    with hubs() as make:
+        yield make
 
 
 def problem_of(hub: Hub) -> HubProblem:
