@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal, Slot
@@ -28,7 +27,8 @@ from forespeak.ui.library_model import (
     LibraryModel,
     ProblemRole,
 )
-from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, TEXT_PIXELS, Theme, ui_font
+from forespeak.ui.row_paint import paint_two_lines, paint_words
+from forespeak.ui.theme import LIGHT, TEXT_PIXELS, Theme, ui_font
 
 ROW_HEIGHT = 54
 NARROWEST_NAME, WIDEST_NAME = 230, 340
@@ -90,49 +90,17 @@ class LibraryDelegate(QStyledItemDelegate):
         room = area.adjusted(PADDING, 0, -PADDING, 0)
         fit = index.data(BadgeRole)
         if column is Column.NAME:
-            self._paint_name(painter, room, index)
+            ink = theme.danger if index.data(ProblemRole) else theme.muted
+            name, caption = str(index.data(Qt.ItemDataRole.DisplayRole)), str(index.data(CaptionRole))
+            paint_two_lines(painter, room, name, theme.ink, caption, ink)
         elif isinstance(fit, FitWords):
             paint_badge(painter, room, fit.words, fit.tone, theme)
         else:
-            painter.setFont(ui_font(TEXT_PIXELS - 1))
-            painter.setPen(QColor(theme.muted if index.data(ProblemRole) else theme.ink))
+            ink = theme.muted if index.data(ProblemRole) else theme.ink
             side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
             words = str(index.data(Qt.ItemDataRole.DisplayRole))
-            painter.drawText(room, side | Qt.AlignmentFlag.AlignVCenter, _cut(words, painter.font(), room.width()))
+            paint_words(painter, words, room, ui_font(TEXT_PIXELS - 1), ink, side)
         painter.restore()
-
-    def _paint_name(self, painter: QPainter, room: QRect, index: Index) -> None:
-        theme = self._theme
-        name_font, caption_font = ui_font(TEXT_PIXELS, QFont.Weight.DemiBold.value), ui_font(CAPTION_PIXELS)
-        high, low = QFontMetrics(name_font).height(), QFontMetrics(caption_font).height()
-        top = room.center().y() - (high + low + 2) // 2
-        for font, colour, words, place in (
-            (
-                name_font,
-                theme.ink,
-                index.data(Qt.ItemDataRole.DisplayRole),
-                QRect(room.left(), top, room.width(), high),
-            ),
-            (
-                caption_font,
-                theme.danger if index.data(ProblemRole) else theme.muted,
-                index.data(CaptionRole),
-                QRect(room.left(), top + high + 2, room.width(), low),
-            ),
-        ):
-            painter.setFont(font)
-            painter.setPen(QColor(colour))
-            painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, _cut(str(words), font, place.width()))
-
-
-@lru_cache(maxsize=4096)
-def _cut_at(words: str, pixels: int, weight: int, width: int) -> str:
-    """The same words are painted again and again, at the same width."""
-    return QFontMetrics(ui_font(pixels, weight)).elidedText(words, Qt.TextElideMode.ElideMiddle, width)
-
-
-def _cut(words: str, font: QFont, width: int) -> str:
-    return _cut_at(words, font.pixelSize(), font.weight().value, width)
 
 
 class LibraryTable(QTableView):

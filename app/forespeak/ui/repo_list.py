@@ -18,7 +18,7 @@ from PySide6.QtCore import (
     Signal,
     Slot,
 )
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QFont, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -32,6 +32,7 @@ from PySide6.QtWidgets import (
 from forespeak.models.hub_results import Gate, HubModel
 from forespeak.ui.badge import BadgeTone, badge_size, paint_badge
 from forespeak.ui.hub_words import age_words, count_words, parameter_words
+from forespeak.ui.row_paint import paint_words
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, TEXT_PIXELS, Theme, ui_font
 
 Index = QModelIndex | QPersistentModelIndex
@@ -164,19 +165,12 @@ class RepoDelegate(QStyledItemDelegate):
             paint_badge(painter, QRect(right - width, inner.top() - 1, width, 22), words, tone, theme)
             right -= width + 6
         line = QRect(inner.left(), inner.top(), right - inner.left(), 20)
-        self._line(painter, model.name, line, ui_font(TEXT_PIXELS, QFont.Weight.DemiBold.value), theme.ink)
+        paint_words(painter, model.name, line, ui_font(TEXT_PIXELS, QFont.Weight.DemiBold.value), theme.ink)
         small = ui_font(CAPTION_PIXELS)
         for number, parts in enumerate((self._model.facts(model), self._model.figures(model))):
             line = QRect(inner.left(), inner.top() + 23 + 19 * number, inner.width(), 17)
-            self._line(painter, " · ".join(parts), line, small, theme.muted)
+            paint_words(painter, " · ".join(parts), line, small, theme.muted)
         painter.restore()
-
-    @staticmethod
-    def _line(painter: QPainter, words: str, rect: QRect, font: QFont, colour: str) -> None:
-        painter.setFont(font)
-        painter.setPen(QColor(colour))
-        shown = QFontMetrics(font).elidedText(words, Qt.TextElideMode.ElideMiddle, rect.width())
-        painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
 
 
 class RepoList(QListView):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QPainter
+from PySide6.QtGui import QColor, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -24,7 +24,8 @@ from forespeak.models.good_pairs import GoodModel
 from forespeak.models.library import LibraryItem
 from forespeak.models.sizes import size_words
 from forespeak.ui.restyle import restyle
-from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, TEXT_PIXELS, Theme, ui_font
+from forespeak.ui.row_paint import paint_two_lines
+from forespeak.ui.theme import LIGHT, Theme
 from forespeak.ui.wizard_controller import WizardController
 from forespeak.ui.wizard_fetcher import FetchStep, Wanted
 
@@ -62,18 +63,8 @@ class TwoLines(QStyledItemDelegate):
         painter.setPen(QColor(theme.line))
         painter.drawLine(area.bottomLeft(), area.bottomRight())
         room = area.adjusted(16, 0, -16, 0)
-        name_font, caption_font = ui_font(TEXT_PIXELS, QFont.Weight.DemiBold.value), ui_font(CAPTION_PIXELS)
-        high, low = QFontMetrics(name_font).height(), QFontMetrics(caption_font).height()
-        top = room.center().y() - (high + low + 2) // 2
-        for font, colour, role, place in (
-            (name_font, theme.ink, Qt.ItemDataRole.DisplayRole, QRect(room.left(), top, room.width(), high)),
-            (caption_font, theme.muted, _CaptionRole, QRect(room.left(), top + high + 2, room.width(), low)),
-        ):
-            painter.setFont(font)
-            painter.setPen(QColor(colour))
-            words = str(index.data(role))
-            cut = QFontMetrics(font).elidedText(words, Qt.TextElideMode.ElideMiddle, place.width())
-            painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, cut)
+        name, caption = str(index.data(Qt.ItemDataRole.DisplayRole)), str(index.data(_CaptionRole))
+        paint_two_lines(painter, room, name, theme.ink, caption, theme.muted)
         painter.restore()
 
 
