@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from forespeak import terminal
 from forespeak.models.folders import folders
-from forespeak.models.sizes import size_words
+from forespeak.models.sizes import parameter_words, size_words
 from forespeak.sampling_arguments import whole
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _model_row(model: HubModel, fit: Callable[[int], Fit]) -> tuple[str, ...]:
     notes += [] if size is None else [fit(size).value]
     return (
         model.repo,
-        "" if model.parameters is None else _rounded(model.parameters),
+        "" if model.parameters is None else parameter_words(model.parameters),
         "" if model.downloads is None else f"{model.downloads:,}",
         "" if model.likes is None else f"{model.likes:,}",
         "" if model.updated is None else f"{model.updated:%Y-%m-%d}",
@@ -175,13 +175,6 @@ def _group_row(group: HubFileGroup, fit: Callable[[int], Fit]) -> tuple[str, ...
     count = len(group.files)
     files = group.files[0].path if count == 1 else f"{group.name}, {count} files"
     return group.label or "", size_words(group.size_bytes), note, files
-
-
-def _rounded(parameters: int) -> str:
-    for size, unit in ((10**9, "B"), (10**6, "M")):
-        if parameters >= size:
-            return f"{parameters / size:.3g}{unit}"
-    return str(parameters)
 
 
 def _model_record(model: HubModel, fit: Callable[[int], Fit]) -> dict[str, Any]:

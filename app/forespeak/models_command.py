@@ -14,7 +14,7 @@ from forespeak.errors import UserFacingError
 from forespeak.models.folders import folders
 from forespeak.models.formats import ModelFormat
 from forespeak.models.library_settings import LibrarySettingsFile
-from forespeak.models.sizes import size_words
+from forespeak.models.sizes import parameter_words, size_words
 
 if TYPE_CHECKING:
     from forespeak.models.library import Library, LibraryItem
@@ -285,7 +285,7 @@ def _shown_on(line: terminal.ProgressLine, what: str) -> Callable[[int, int], No
 def _row(item: LibraryItem) -> tuple[str, ...]:
     return (
         item.name,
-        _count_words(item.parameters),
+        "" if item.parameters is None else parameter_words(item.parameters),
         item.quantisation or "",
         size_words(item.size_bytes),
         "" if item.context_length is None else f"{item.context_length:,}",
@@ -295,7 +295,7 @@ def _row(item: LibraryItem) -> tuple[str, ...]:
 
 
 def _details(item: LibraryItem) -> list[tuple[str, str]]:
-    active = "" if item.active_parameters is None else f", of which {_count_words(item.active_parameters)} active"
+    active = "" if item.active_parameters is None else f", of which {parameter_words(item.active_parameters)} active"
     rows = [
         ("name", item.name),
         ("title", item.title),
@@ -303,7 +303,7 @@ def _details(item: LibraryItem) -> list[tuple[str, str]]:
         ("kind", item.kind.value),
         ("format", item.format.value),
         ("architecture", item.architecture),
-        ("parameters", None if item.parameters is None else _count_words(item.parameters) + active),
+        ("parameters", None if item.parameters is None else parameter_words(item.parameters) + active),
         ("quant", item.quantisation),
         ("context", None if item.context_length is None else f"{item.context_length:,} tokens"),
         ("vocabulary", None if item.vocabulary_size is None else f"{item.vocabulary_size:,} tokens"),
@@ -343,10 +343,3 @@ def record(item: LibraryItem) -> dict[str, Any]:
         "usable": item.usable,
         "problem": item.unusable_because,
     }
-
-
-def _count_words(count: int | None) -> str:
-    for size, unit in ((10**9, "B"), (10**6, "M")):
-        if count is not None and count >= size:
-            return f"{count / size:.3g}{unit}"
-    return "" if count is None else str(count)

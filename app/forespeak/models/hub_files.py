@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf_kind import GgufKind
-from forespeak.models.shards import ShardName, missing_words, shard_name
+from forespeak.models.shards import MOST_PARTS, ShardName, missing_words, shard_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,6 @@ class HubFileGroup:
     def downloadable(self) -> bool:
         return self.problem is None
 
-
-_MOST_PARTS = 9999
-"""A name may claim any number of parts; nobody splits a model into more."""
 
 _QUANT = re.compile(
     r"(?<![A-Z0-9])(?P<label>(?:UD-)?(?:"
@@ -153,7 +150,7 @@ def _gguf_groups(repo: str, revision: str, files: Sequence[HubFile]) -> list[Hub
 
 def _part(name: str) -> ShardName | None:
     part = shard_name(name)
-    return part if part is not None and part.count <= _MOST_PARTS else None
+    return part if part is not None and part.count <= MOST_PARTS else None
 
 
 def _missing(parts: Iterable[int], count: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from forespeak.models.mlx_folder import WEIGHTS, may_be_mlx
 from forespeak.models.roots import Root, RootKind
-from forespeak.models.shards import ShardName, shard_name
+from forespeak.models.shards import MOST_PARTS, ShardName, shard_name
 
 MOST_DEPTH = 8
 MOST_ENTRIES = 200_000
@@ -70,7 +70,7 @@ def find_beside(path: Path) -> FoundModel | None:
     """The model that a file on disk belongs to: with the other parts of its set. None if it is still being written."""
     name = path.name
     part = shard_name(name)
-    with_it = [name] if part is None else [part.part(number) for number in range(1, min(part.count, 9999) + 1)]
+    with_it = [name] if part is None else [part.part(number) for number in range(1, min(part.count, MOST_PARTS) + 1)]
     names = [each for each in with_it if (path.parent / each).is_file()]
     unfinished = {each.lower() for each in with_it if any((path.parent / (each + end)).exists() for end in UNFINISHED)}
     return next(iter(_ggufs(str(path.parent), names, unfinished)), None)

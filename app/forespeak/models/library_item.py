@@ -12,7 +12,7 @@ from forespeak.models.gguf import GgufKind
 from forespeak.models.library_files import FoundModel, Identity, repo_of
 from forespeak.models.mlx_folder import read_mlx_facts
 from forespeak.models.roots import Root
-from forespeak.models.shards import missing_words, shard_name
+from forespeak.models.shards import MOST_PARTS, missing_words, shard_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +139,13 @@ def _problem_of(model: FoundModel, parts: Sequence[FileFacts]) -> str | None:
     numbers = _numbers(model)
     if len(numbers) < shard.count:
         # Not the whole range: a name may claim any number of parts.
-        lacking = [each for each in range(1, min(shard.count, _MOST_PARTS) + 1) if each not in numbers]
+        lacking = [each for each in range(1, min(shard.count, MOST_PARTS) + 1) if each not in numbers]
         return missing_words(lacking, shard.count)
     for file, part, wanted in zip(model.files, parts, sorted(numbers), strict=True):
         if part.shard != (wanted, shard.count):
             place = f"part {part.shard[0]} of {part.shard[1]}" if part.shard[1] > 1 else "a whole model"
             return f"“{file.path.name}” holds {place}, and not what its name says."
     return None
-
-
-_MOST_PARTS = 9999
 
 
 def _numbers(model: FoundModel) -> set[int]:

@@ -13,10 +13,10 @@ from typing import Any
 
 from forespeak.models.file_facts import FileFacts
 from forespeak.models.gguf import GgufKind
-from forespeak.models.mlx_vocabulary import cached_mlx_fingerprint
-from forespeak.models.shards import missing_words, shard_name
+from forespeak.models.mlx_vocabulary import CONFIG, SETTINGS, TOKENIZER, cached_mlx_fingerprint
+from forespeak.models.shards import MOST_PARTS, missing_words, shard_name
 
-CONFIG, TOKENIZER, INDEX, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors.index.json", ".safetensors"
+INDEX, WEIGHTS = "model.safetensors.index.json", ".safetensors"
 
 _MOST_JSON_BYTES = 16 << 20
 # Written by other libraries: weights that MLX would have to convert first.
@@ -178,7 +178,7 @@ def _missing(folder: Path, names: Collection[str], files: list[str]) -> str | No
     parts = [part for name in files if (part := shard_name(name)) is not None]
     if parts:
         count = max(part.count for part in parts)
-        gaps = set(range(1, min(count, 9999) + 1)) - {part.number for part in parts if part.count == count}
+        gaps = set(range(1, min(count, MOST_PARTS) + 1)) - {part.number for part in parts if part.count == count}
         if gaps:
             return missing_words(gaps, count)
     return None if TOKENIZER in names else f"“{TOKENIZER}” is missing."
@@ -187,5 +187,5 @@ def _missing(folder: Path, names: Collection[str], files: list[str]) -> str | No
 def _has_template(folder: Path, names: Collection[str]) -> bool:
     if "chat_template.jinja" in names or "chat_template.json" in names:
         return True
-    settings = _json(folder / "tokenizer_config.json") if "tokenizer_config.json" in names else None
+    settings = _json(folder / SETTINGS) if SETTINGS in names else None
     return bool((settings or {}).get("chat_template"))

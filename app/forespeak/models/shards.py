@@ -13,6 +13,10 @@ _NAME = re.compile(
 )
 
 
+MOST_PARTS = 9999
+"""A name may claim any number of parts; nobody splits a model into more."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShardName:
     """A file's name taken apart: part `number` of `count`, counted from 1. `suffix` has its dot."""

@@ -1,4 +1,4 @@
-"""Byte counts in words."""
+"""Counts of bytes and of parameters in words."""
 
 from __future__ import annotations
 
@@ -20,3 +20,11 @@ def compared_words(one: int, other: int) -> tuple[str, str]:
     """Two byte counts in words, exact to the byte where rounding would hide their difference."""
     a, b = size_words(one), size_words(other)
     return (f"{one:,} bytes", f"{other:,} bytes") if a == b and one != other else (a, b)
+
+
+def parameter_words(count: int) -> str:
+    """A number of parameters in three significant digits: `135M`, `7.62B`."""
+    for size, unit in ((10**9, "B"), (10**6, "M")):
+        if count >= size:
+            return f"{count / size:.3g}{unit}"
+    return str(count)
