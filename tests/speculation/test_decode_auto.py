@@ -5,7 +5,6 @@ Filters, penalties, DRY, bias, and a grammar that waits for thoughts which the r
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from automaton import Automaton
 from chi_square import chi_square_p
+from exact_continuations import exact_continuations
 from forespeak.speculation.adaptive import AdaptiveDraftLength
 from forespeak.speculation.constraint import GrammarConstraint, Mask
 from forespeak.speculation.costs import Costs, RunningCosts
@@ -93,20 +93,12 @@ def allowed(text: Sequence[int]) -> list[bool]:
 @cache
 def exact() -> dict[tuple[int, ...], float]:
     """The target's own probability of every reply of TOKENS tokens."""
-    joint: dict[tuple[int, ...], float] = {(): 1.0}
-    for _ in range(TOKENS):
-        longer: dict[tuple[int, ...], float] = {}
-        for text, probability in joint.items():
-            if text and text[-1] == END:
-                longer[text] = probability
-                continue
-            history = (*PROMPT, *text)
-            choices = distribution(TARGET(history), ALL_ON, history, np.array(allowed(text)))
-            for token, log_p in zip(choices.ids.tolist(), choices.log_probabilities.tolist(), strict=True):
-                longer[*text, token] = probability * math.exp(log_p)
-        joint = longer
-    assert math.fsum(joint.values()) == pytest.approx(1.0)
-    return joint
+
+    def choices_behind(text: tuple[int, ...]) -> Distribution:
+        history = (*PROMPT, *text)
+        return distribution(TARGET(history), ALL_ON, history, np.array(allowed(text)))
+
+    return exact_continuations(choices_behind, TOKENS, lambda token: token == END)
 
 
 class Constraint(GrammarConstraint):

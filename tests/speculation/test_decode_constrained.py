@@ -13,11 +13,12 @@ import pytest
 
 from automaton import Automaton
 from chi_square import chi_square_p
+from exact_continuations import exact_continuations
 from forespeak.speculation.constraint import GrammarConstraint, Mask, NoTokenLeftError
 from forespeak.speculation.draft import Draft, DraftSource
 from forespeak.speculation.draft_model import DraftModel
 from forespeak.speculation.ngram import PromptLookup
-from forespeak.speculation.sampling import Sampler, distribution
+from forespeak.speculation.sampling import Distribution, Sampler, distribution
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import FinishReason, Origin
 from scripted import (
@@ -260,21 +261,11 @@ def test_one_draft_through_opener_and_closer(rule: Rule, opener: tuple[int, ...]
 def exact(
     chosen: SamplingSettings, after: tuple[int, ...], opener: tuple[int, ...] = (), length: int = 3
 ) -> dict[tuple[int, ...], float]:
-    joint: dict[tuple[int, ...], float] = {(): 1.0}
-    for _ in range(length):
-        longer: dict[tuple[int, ...], float] = {}
-        for text, probability in joint.items():
-            if text and text[-1] == END:
-                longer[text] = probability
-                continue
-            history = [*PROMPT, *text]
-            mask = np.array(allowed(text, after, opener))
-            choices = distribution(TARGET(tuple(history)), chosen, history, mask)
-            for token, log_p in zip(choices.ids, choices.log_probabilities, strict=True):
-                longer[*text, int(token)] = probability * math.exp(log_p)
-        joint = longer
-    assert math.fsum(joint.values()) == pytest.approx(1.0)
-    return joint
+    def choices_behind(text: tuple[int, ...]) -> Distribution:
+        history = (*PROMPT, *text)
+        return distribution(TARGET(history), chosen, history, np.array(allowed(text, after, opener)))
+
+    return exact_continuations(choices_behind, length, lambda token: token == END)
 
 
 @pytest.mark.parametrize("rule", Rule)

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from chi_square import chi_square_p
+from exact_continuations import exact_continuations
 from forespeak.speculation.controller import FixedDraftLength
 from forespeak.speculation.decode import DecodeSettings, generate
 from forespeak.speculation.draft import Draft, DraftSource, Evaluation
@@ -154,17 +155,10 @@ SETTINGS = {
 
 
 def exact(scores: Scores, chosen: SamplingSettings, length: int = 3) -> dict[tuple[int, ...], float]:
-    """The probability of every continuation of PROMPT, by multiplying the target's own probabilities."""
-    joint: dict[tuple[int, ...], float] = {(): 1.0}
-    for _ in range(length):
-        longer: dict[tuple[int, ...], float] = {}
-        for text, probability in joint.items():
-            choices = distribution(scores((*PROMPT, *text)), chosen, [*PROMPT, *text])
-            for token, log_p in zip(choices.ids, choices.log_probabilities, strict=True):
-                longer[*text, int(token)] = probability * math.exp(log_p)
-        joint = longer
-    assert math.fsum(joint.values()) == pytest.approx(1.0)
-    return joint
+    return exact_continuations(
+        lambda text: distribution(scores((*PROMPT, *text)), chosen, [*PROMPT, *text]),
+        length,
+    )
 
 
 def draft_model(rule: Rule) -> DraftSource:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from chi_square import chi_square_p
+from exact_continuations import exact_continuations
 from forespeak.engines.llamacpp.bindings import NativeVocabulary
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.engines.llamacpp.model import LlamaModel
@@ -19,7 +20,7 @@ from forespeak.speculation.controller import FixedDraftLength
 from forespeak.speculation.decode import DecodeSettings, generate
 from forespeak.speculation.draft_model import DraftModel
 from forespeak.speculation.language_model import Logits
-from forespeak.speculation.sampling import Sampler, distribution
+from forespeak.speculation.sampling import Distribution, Sampler, distribution
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Step
 
@@ -64,22 +65,6 @@ def models(_engine: LlamaEngine) -> tuple[Memorised, Memorised]:
     return Memorised(_engine._target), Memorised(_engine._draft)
 
 
-def exact(model: Memorised, prompt: tuple[int, ...], settings: SamplingSettings) -> dict[tuple[int, ...], float]:
-    """The target's own probability of every continuation of TOKENS tokens."""
-    found: dict[tuple[int, ...], float] = {(): 1.0}
-    for _ in range(TOKENS):
-        longer: dict[tuple[int, ...], float] = {}
-        for tail, weight in found.items():
-            if tail and model.vocabulary.ends_generation(tail[-1]):
-                longer[tail] = weight
-                continue
-            choices = distribution(model.row(prompt + tail), settings, prompt + tail)
-            for token, log_p in zip(choices.ids.tolist(), choices.log_probabilities.tolist(), strict=True):
-                longer[*tail, token] = weight * float(np.exp(log_p))
-        found = longer
-    return found
-
-
 FILTERS = {
     "temperature": SamplingSettings(temperature=1.5, top_k=3, top_p=1.0, min_p=0.0),
     "top-p": SamplingSettings(temperature=1.2, top_k=6, top_p=0.7, min_p=0.0),
@@ -96,7 +81,11 @@ def test_the_next_tokens_follow_the_targets_distribution(
     target, draft = models
     prompt = tuple(target.vocabulary.tokenize("My favourite animal is the"))
     settings = FILTERS[name]
-    expected = exact(target, prompt, settings)
+
+    def choices_behind(text: tuple[int, ...]) -> Distribution:
+        return distribution(target.row(prompt + text), settings, prompt + text)
+
+    expected = exact_continuations(choices_behind, TOKENS, target.vocabulary.ends_generation)
     counts: Counter[tuple[int, ...]] = Counter()
     for seed in range(SEEDS):
         seeded = SamplingSettings(

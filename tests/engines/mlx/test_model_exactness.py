@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 pytest.importorskip("mlx_lm", reason="mlx-lm is not installed (extra: mlx)")
@@ -13,12 +12,13 @@ pytest.importorskip("mlx_lm", reason="mlx-lm is not installed (extra: mlx)")
 from mlx_lm.utils import load_model, load_tokenizer
 
 from chi_square import chi_square_p
+from exact_continuations import exact_continuations
 from forespeak.engines.mlx.model import MlxModel
 from forespeak.engines.mlx.vocabulary import MlxVocabulary
 from forespeak.speculation.controller import FixedDraftLength
 from forespeak.speculation.decode import DecodeSettings, generate
 from forespeak.speculation.draft_model import DraftModel
-from forespeak.speculation.sampling import Sampler, distribution
+from forespeak.speculation.sampling import Distribution, Sampler, distribution
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Step
 from tiny_llama import vocabulary
@@ -33,29 +33,16 @@ def opened(folder: Path) -> MlxModel:
     return MlxModel(network, tokens, context_length=64, batch_limit=32, output_limit=16)
 
 
-def exact(model: MlxModel, prompt: list[int]) -> dict[tuple[int, ...], float]:
-    """The target's own probability of every continuation of TOKENS tokens."""
-    found: dict[tuple[int, ...], float] = {(): 1.0}
-    for _ in range(TOKENS):
-        longer: dict[tuple[int, ...], float] = {}
-        for tail, weight in found.items():
-            if tail and model.vocabulary.ends_generation(tail[-1]):
-                longer[tail] = weight
-                continue
-            model.truncate(0)
-            text = [*prompt, *tail]
-            choices = distribution(model.evaluate(text, 1)[0], SETTINGS, text)
-            for token, log_p in zip(choices.ids.tolist(), choices.log_probabilities.tolist(), strict=True):
-                longer[*tail, token] = weight * float(np.exp(log_p))
-        found = longer
-    return found
-
-
 @pytest.mark.parametrize("rule", list(Rule), ids=lambda rule: rule.value)
 def test_the_next_tokens_follow_the_targets_distribution(tiny: Path, near: Path, rule: Rule) -> None:
     target, draft = opened(tiny), opened(near)
     prompt = target.vocabulary.tokenize("the thing")
-    expected = exact(target, prompt)
+
+    def choices_behind(text: tuple[int, ...]) -> Distribution:
+        target.truncate(0)
+        return distribution(target.evaluate([*prompt, *text], 1)[0], SETTINGS, [*prompt, *text])
+
+    expected = exact_continuations(choices_behind, TOKENS, target.vocabulary.ends_generation)
     assert sum(expected.values()) == pytest.approx(1.0)
     assert len(expected) > 20
     counts: Counter[tuple[int, ...]] = Counter()
