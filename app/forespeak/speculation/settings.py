@@ -13,6 +13,7 @@ LONGEST_GRAM = 256
 LONGEST_DRAFT = 1024
 """Bounds of the settings: far beyond use, so that a slip of the pen is told and not obeyed."""
 LONGEST_CACHED_GRAM = 8
+"""The longest n-gram that is counted: each place of a text adds one of every size up to there."""
 MOST_OCCURRENCES = 32
 """The newest occurrences of a key that are looked at: a bound on the time of a proposal in a text that repeats."""
 
@@ -20,6 +21,12 @@ MOST_OCCURRENCES = 32
 class Rule(Enum):
     COUPLED = "coupled"
     REJECTION = "rejection"
+
+
+def in_range(name: str, value: float, low: float, high: float) -> None:
+    """Raises ValueError for a setting out of its range."""
+    if not low <= value <= high:
+        raise ValueError(f"{name} must lie between {low} and {high}, not {value}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +74,7 @@ class SamplingSettings:
             ("dry_penalty_last_n", -1, math.inf),
         )
         for name, low, high in bounds:
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise ValueError(f"{name} must lie between {low} and {high}, not {value}")
+            in_range(name, getattr(self, name), low, high)
         if not all(self.dry_breakers):
             raise ValueError("dry_breakers must not hold an empty sequence")
         for token, bias in self.logit_bias:
@@ -91,12 +96,6 @@ class SamplingSettings:
     def adjusts(self) -> bool:
         """Whether scores are changed before the filters."""
         return bool(self.logit_bias) or self.penalises or self.repels
-
-
-def in_range(name: str, value: int, low: int, high: int) -> None:
-    """Raises ValueError for a setting out of its range."""
-    if not low <= value <= high:
-        raise ValueError(f"{name} must lie between {low} and {high}, not {value}")
 
 
 @dataclass(frozen=True, slots=True)
