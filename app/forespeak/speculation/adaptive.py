@@ -120,14 +120,14 @@ class AdaptiveDraftLength:
         """Whether a draft whose tokens the draft model gave these probabilities should get one more."""
         drafted = len(probabilities)
         chance = self.acceptance.chances(probabilities)[-1] if probabilities else 1.0
-        rate = self.rate
+        rate, so_far = self.rate, self._costs.target(drafted + 1)
         gain, ahead, mean = 0.0, chance, self.acceptance.mean
         # One more token may not pay where two do: costs rise in steps.
         for more in range(1, self._longest - drafted + 1):
             ahead *= mean
             gain += ahead
             extra = more * self._costs.draft_token + self._costs.target(drafted + more + 1)
-            if gain > rate * (extra - self._costs.target(drafted + 1)):
+            if gain > rate * (extra - so_far):
                 return True
             if ahead < 0.02:
                 return False
