@@ -70,6 +70,17 @@ class LanguageModel(Protocol):
         ...
 
 
+def check_batch(model: LanguageModel, tokens: Sequence[int], outputs: int) -> None:
+    """Raises ValueError for what a model's `evaluate` does not take."""
+    count = len(tokens)
+    if not 1 <= count <= min(model.batch_limit, model.context_length - len(model.tokens)):
+        raise ValueError(f"a batch of {count} tokens does not fit behind {len(model.tokens)}")
+    if not 0 <= outputs <= min(count, model.output_limit):
+        raise ValueError(f"{outputs} rows of scores for {count} tokens")
+    if not 0 <= min(tokens) <= max(tokens) < model.vocabulary.size:
+        raise ValueError("a token id lies outside of the vocabulary")
+
+
 def common_prefix_length(a: Sequence[int], b: Sequence[int]) -> int:
     """How many leading tokens two sequences share."""
     for index, (x, y) in enumerate(zip(a, b, strict=False)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from forespeak.engines.llamacpp.bindings import NativeContext, NativeError, NativeModel, NativeVocabulary
-from forespeak.speculation.language_model import EvaluationError, Logits
+from forespeak.speculation.language_model import EvaluationError, Logits, check_batch
 
 _NO_ROLLBACK = "This target's cache cannot be rolled back, so drafts cannot be checked with it."
 
@@ -68,13 +68,8 @@ class LlamaModel:
         return self._output_limit
 
     def evaluate(self, tokens: Sequence[int], outputs: int) -> Logits:
+        check_batch(self, tokens, outputs)
         count = len(tokens)
-        if not 1 <= count <= min(self.batch_limit, self.context_length - len(self._tokens)):
-            raise ValueError(f"a batch of {count} tokens does not fit behind {len(self._tokens)}")
-        if not 0 <= outputs <= min(count, self._output_limit):
-            raise ValueError(f"{outputs} rows of scores for {count} tokens")
-        if not 0 <= min(tokens) <= max(tokens) < self.vocabulary.size:
-            raise ValueError("a token id lies outside of the vocabulary")
         self._context.use_threads(self.thread_count())
         length = len(self._tokens) + count
         # At the very end of the context there is no room to fill up.

@@ -11,7 +11,7 @@ import numpy as np
 from forespeak.engines.mlx.caches import NO_ROLLBACK, is_trimmable, new_cache, trim, window, window_words
 from forespeak.engines.mlx.runtime import mx, nn
 from forespeak.engines.mlx.vocabulary import MlxVocabulary
-from forespeak.speculation.language_model import EvaluationError, Logits
+from forespeak.speculation.language_model import EvaluationError, Logits, check_batch
 
 _TIDY_TOKENS = 256
 """MLX keeps freed buffers for the next evaluation, of every size that there has been; it gives them back so often."""
@@ -74,13 +74,7 @@ class MlxModel:
         return None if self._window is None else (self._window - 1, window_words(self._window))
 
     def evaluate(self, tokens: Sequence[int], outputs: int) -> Logits:
-        count = len(tokens)
-        if not 1 <= count <= min(self.batch_limit, self._context_length - len(self._tokens)):
-            raise ValueError(f"a batch of {count} tokens does not fit behind {len(self._tokens)}")
-        if not 0 <= outputs <= min(count, self.output_limit):
-            raise ValueError(f"{outputs} rows of scores for {count} tokens")
-        if not 0 <= min(tokens) <= max(tokens) < self._vocabulary.size:
-            raise ValueError("a token id lies outside of the vocabulary")
+        check_batch(self, tokens, outputs)
         try:
             rows = self._run(tokens, outputs)
         except (RuntimeError, ValueError, TypeError, MemoryError) as error:
@@ -88,7 +82,7 @@ class MlxModel:
             self._begin_anew()
             raise EvaluationError(str(error) or type(error).__name__) from error
         self._tokens += tokens
-        self._since_tidied += count
+        self._since_tidied += len(tokens)
         if self._since_tidied >= _TIDY_TOKENS or outputs == 0:
             mx.clear_cache()
             self._since_tidied = 0
