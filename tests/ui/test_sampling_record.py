@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from forespeak.speculation.json_values import sampling_record
 from forespeak.speculation.settings import SamplingSettings
-from forespeak.ui.sampling_record import sampling_from, sampling_record
+from forespeak.ui.sampling_record import sampling_from
 
 OTHER = SamplingSettings(temperature=0.0, seed=2**63, dry_multiplier=0.5, logit_bias=((5, 2.5), (6, -math.inf)))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import Any
 
 from forespeak.engines.engine import Role
-from forespeak.speculation.trace import FinishReason, GenerationStats, SpeculationState, StepCosts
+from forespeak.speculation.json_values import stats_from
+from forespeak.speculation.trace import FinishReason, GenerationStats
 
 JsonValue = None | bool | int | float | str | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
 Settings = Mapping[str, JsonValue]
@@ -78,22 +78,4 @@ def stats_from_json(text: str | None) -> GenerationStats | None:
     """Counts that this version does not know are left out; those that were not yet counted have their defaults."""
     if text is None:
         return None
-    values = json.loads(text)
-    known = {field.name: values[field.name] for field in fields(GenerationStats) if field.name in values}
-    if known.get("speculation") is not None:
-        known["speculation"] = _state_from_json(known["speculation"])
-    if "acceptance_rate_per_position" in known:
-        known["acceptance_rate_per_position"] = tuple(known["acceptance_rate_per_position"])
-    if "accepted_by_source" in known:
-        known["accepted_by_source"] = tuple((name, count) for name, count in known["accepted_by_source"])
-    return GenerationStats(**known)
-
-
-def _state_from_json(values: dict[str, JsonValue]) -> SpeculationState:
-    known: dict[str, Any] = {
-        field.name: values[field.name] for field in fields(SpeculationState) if field.name in values
-    }
-    if known.get("costs") is not None:
-        known["costs"] = StepCosts(**known["costs"])
-    known["chosen_lengths"] = tuple((length, steps) for length, steps in known.get("chosen_lengths", ()))
-    return SpeculationState(**known)
+    return stats_from(json.loads(text))

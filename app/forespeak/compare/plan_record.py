@@ -14,6 +14,7 @@ from forespeak.compare.plan import Prompt
 from forespeak.engines.engine import ChatMessage, Role, Start, TextSourceSettings
 from forespeak.errors import UserFacingError
 from forespeak.speculation import settings as source_settings
+from forespeak.speculation.json_values import sampling_record
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
 
@@ -74,13 +75,6 @@ def _prompt_record(prompt: Prompt, words: bool) -> Json:
         ],
         "private": prompt.private,
     }
-
-
-def sampling_record(sampling: SamplingSettings) -> Json:
-    """A banned token's bias, which JSON has no number for, is null."""
-    record: Json = _listed(asdict(sampling))
-    record["logit_bias"] = [[token, bias if bias > -math.inf else None] for token, bias in sampling.logit_bias]
-    return record
 
 
 def _listed(value: Any) -> Any:  # noqa: ANN401 -- JSON values

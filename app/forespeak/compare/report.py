@@ -37,11 +37,11 @@ from pathlib import Path
 from typing import Any
 
 from forespeak.compare.plan import PLAIN, Way
-from forespeak.compare.plan_record import sampling_record
 from forespeak.compare.runner import Results, Run, visit_of
 from forespeak.compare.statistics import Estimate, Figures, Summary, plain_runs, summarise
 from forespeak.errors import UserFacingError
 from forespeak.models.gguf import GgufError, read_header
+from forespeak.speculation.json_values import sampling_record
 from forespeak.whole_file import write_whole
 
 SCHEMA, VERSION = "forespeak-comparison", 1

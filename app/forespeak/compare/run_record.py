@@ -13,7 +13,8 @@ from forespeak.compare.plan import Task
 from forespeak.compare.recording import from_plain, to_plain
 from forespeak.compare.runner import Run, figures_of
 from forespeak.engines.engine import Loaded, ModelSummary
-from forespeak.speculation.trace import FinishReason, GenerationStats, SpeculationState, StepCosts, text_of
+from forespeak.speculation.json_values import stats_from
+from forespeak.speculation.trace import FinishReason, GenerationStats, text_of
 
 Json = dict[str, Any]
 
@@ -59,27 +60,10 @@ def run_from(plan: Plan, record: Mapping[str, Any]) -> Run:
         text=text_of(steps),
         token_ids=tuple(token.id for step in steps for token in step.emitted),
         steps=tuple(map(figures_of, steps)),
-        stats=_stats_from(record["stats"]) if record["stats"] else GenerationStats(),
+        stats=stats_from(record["stats"]) if record["stats"] else GenerationStats(),
         notices=tuple(record["notices"]),
         recording=recording,
     )
-
-
-def _stats_from(record: Mapping[str, Any]) -> GenerationStats:
-    values = dict(record)
-    speculation = values.pop("speculation")
-    if speculation is not None:
-        costs = speculation["costs"]
-        speculation = SpeculationState(
-            speculation["active"],
-            speculation["reason"],
-            speculation["draft_length"],
-            StepCosts(**costs) if costs else None,
-            tuple((length, steps) for length, steps in speculation["chosen_lengths"]),
-        )
-    values["acceptance_rate_per_position"] = tuple(values["acceptance_rate_per_position"])
-    values["accepted_by_source"] = tuple((name, count) for name, count in values["accepted_by_source"])
-    return GenerationStats(**values, speculation=speculation)
 
 
 def loaded_record(loaded: Loaded) -> Json:

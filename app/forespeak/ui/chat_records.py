@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, replace
 
 from forespeak.chats.records import JsonValue, Message, MessageState
 from forespeak.engines.engine import ChatMessage, GenerationRequest, Role, TextSourceSettings
+from forespeak.speculation.json_values import sampling_record
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source, Step
 from forespeak.ui.conversation import MessageItem
 from forespeak.ui.live_reply import LiveReply
 from forespeak.ui.preferences import Preferences
-from forespeak.ui.sampling_record import sampling_record
 
 Steps = tuple[Step, ...] | Callable[[], tuple[Step, ...]]
 """A reply's steps, or what reads them when they are about to be seen."""

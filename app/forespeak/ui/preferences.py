@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from forespeak.engines.engine import TextSourceSettings
+from forespeak.speculation.json_values import sampling_record
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
 from forespeak.ui.draft_sources import in_order
-from forespeak.ui.sampling_record import sampling_from, sampling_record
+from forespeak.ui.sampling_record import sampling_from
 from forespeak.ui.structured_output import StructuredOutput
 from forespeak.whole_file import write_whole
 

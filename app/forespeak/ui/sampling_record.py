@@ -1,20 +1,11 @@
-"""Sampling settings as JSON values, for the preferences and for what is kept with a reply."""
+"""Sampling settings from JSON values that may be damaged, for the preferences."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import fields, replace
-from typing import Any
 
 from forespeak.speculation.settings import SamplingSettings
-
-
-def sampling_record(settings: SamplingSettings) -> dict[str, Any]:
-    """By the settings' names. A banned token has no bias, None: JSON knows no infinity."""
-    record: dict[str, Any] = {item.name: getattr(settings, item.name) for item in fields(settings)}
-    record["dry_breakers"] = [list(breaker) for breaker in settings.dry_breakers]
-    record["logit_bias"] = [[token, None if math.isinf(bias) else bias] for token, bias in settings.logit_bias]
-    return record
 
 
 def sampling_from(record: object) -> SamplingSettings:
