@@ -43,6 +43,11 @@ class DownloadState(Enum):
         return self in {DownloadState.RUNNING, DownloadState.VERIFYING}
 
     @property
+    def is_going(self) -> bool:
+        """It runs, or waits for its turn."""
+        return self.is_active or self is DownloadState.QUEUED
+
+    @property
     def is_over(self) -> bool:
         return self in {DownloadState.DONE, DownloadState.CANCELLED}
 

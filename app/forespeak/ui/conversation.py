@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, QUrl, Signal, Slot
-from PySide6.QtGui import QColor, QDesktopServices, QKeyEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent, QShowEvent
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QWidget
 
 from forespeak.engines.engine import Role
@@ -25,6 +25,7 @@ from forespeak.ui.text_flow import TextFlow
 from forespeak.ui.text_look import Look
 from forespeak.ui.theme import LIGHT, REPLY_WIDTH, MarkStyle, Theme
 from forespeak.ui.token_card import TokenCard
+from forespeak.ui.web_page import open_web_page
 
 __all__ = ["ConversationView", "MessageItem", "column_of"]
 
@@ -370,9 +371,7 @@ class ConversationView(QWidget):
 
     @Slot(str)
     def _open_link(self, address: str) -> None:
-        url = QUrl(address)
-        if url.scheme() in {"http", "https"}:
-            QDesktopServices.openUrl(url)
+        open_web_page(address)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_End:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from PySide6.QtCore import Qt, QTimer, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices, QResizeEvent
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -34,6 +34,7 @@ from forespeak.ui.repo_view import RepoView
 from forespeak.ui.search_field import SearchField
 from forespeak.ui.state_panel import StatePanel
 from forespeak.ui.theme import LIGHT, Theme
+from forespeak.ui.web_page import open_web_page
 
 NARROW = 760
 """Below this width in pixels the list and the repo take turns."""
@@ -384,7 +385,7 @@ class DiscoverTab(QWidget):
         if error is None or problem_words(error).settings:
             self._controller.retry()
         elif isinstance(error, HubError) and error.page:
-            QDesktopServices.openUrl(QUrl(error.page))
+            open_web_page(error.page)
 
     @Slot()
     def _back(self) -> None:

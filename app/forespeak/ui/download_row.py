@@ -166,7 +166,7 @@ class DownloadRow(QFrame):
         download = self.download
         state, error = download.state, download.error
         shown: set[str] = set()
-        if state in {DownloadState.QUEUED, DownloadState.RUNNING, DownloadState.VERIFYING}:
+        if state.is_going:
             shown = {"pause", "cancel"}
         elif state is DownloadState.PAUSED:
             shown = {"resume", "cancel"}
@@ -224,7 +224,7 @@ class DownloadRow(QFrame):
         elif key == Qt.Key.Key_Space:
             if state is DownloadState.PAUSED:
                 self._resume()
-            elif state.is_active or state is DownloadState.QUEUED:
+            elif state.is_going:
                 self._pause()
         elif key in {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}:
             self._clear() if state is DownloadState.DONE else self._cancel()

@@ -241,7 +241,7 @@ class DownloadsController(QObject):
             return
         before = {download.id: download.state for download in self.downloads}
         downloads = self._queue.downloads()
-        running = sum(each.state.is_active or each.state is DownloadState.QUEUED for each in downloads)
+        running = sum(each.state.is_going for each in downloads)
         if downloads != self.downloads:
             self.downloads = downloads
             self.changed.emit()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QCoreApplication, Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QLabel,
@@ -25,6 +24,7 @@ from forespeak.ui.hub_style import hub_style_sheet
 from forespeak.ui.hub_words import left_words, speed_words
 from forespeak.ui.state_panel import StatePanel
 from forespeak.ui.theme import LIGHT, Theme
+from forespeak.ui.web_page import open_web_page
 
 _LIMITS = (None, 1, 2, 5, 10, 20, 50, 100)
 """Megabytes a second"""
@@ -131,7 +131,7 @@ class DownloadsTab(QWidget):
             )
         self._stack.setCurrentIndex(1 if shown else 0)
         self.summary.setText(_summary(downloads))
-        going = any(each.state.is_active or each.state is DownloadState.QUEUED for each in downloads)
+        going = any(each.state.is_going for each in downloads)
         paused = any(each.state is DownloadState.PAUSED for each in downloads)
         self.pause_all.setText(self.tr("Pause all") if going or not paused else self.tr("Go on with all"))
         self.pause_all.setVisible(going or paused)
@@ -169,7 +169,7 @@ class DownloadsTab(QWidget):
         row.useRequested.connect(self.useRequested)
         row.showRequested.connect(self.showRequested)
         row.tokenRequested.connect(self.tokenRequested)
-        row.pageRequested.connect(self._open_page)
+        row.pageRequested.connect(open_web_page)
         row.stepRequested.connect(self._step)
         self.rows[download.id] = row
         return row
@@ -210,17 +210,11 @@ class DownloadsTab(QWidget):
 
     @Slot()
     def _pause_all(self) -> None:
-        going = any(each.state.is_active or each.state is DownloadState.QUEUED for each in self._controller.downloads)
+        going = any(each.state.is_going for each in self._controller.downloads)
         if going:
             self._controller.pause_all()
         else:
             self._controller.resume_all()
-
-    @Slot(str)
-    def _open_page(self, page: str) -> None:
-        url = QUrl(page)
-        if url.scheme() in {"http", "https"}:
-            QDesktopServices.openUrl(url)
 
     @Slot()
     def _show_limit(self) -> None:
@@ -264,11 +258,7 @@ def _summary(downloads: Sequence[Download]) -> str:
             parts.append(words.format(count))
     speed = sum(each.bytes_per_second or 0.0 for each in running)
     if speed:
-        missing = sum(
-            each.total_bytes - each.done_bytes
-            for each in downloads
-            if each.state.is_active or each.state is DownloadState.QUEUED
-        )
+        missing = sum(each.total_bytes - each.done_bytes for each in downloads if each.state.is_going)
         parts += [speed_words(speed), left_words(missing / speed)]
     if not parts:
         return tr("1 download is done") if done == 1 else tr("{0} downloads are done").format(done)

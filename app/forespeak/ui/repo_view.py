@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -30,6 +30,7 @@ from forespeak.ui.hub_words import age_words, count_words, parameter_words
 from forespeak.ui.icons import icon
 from forespeak.ui.state_panel import StatePanel
 from forespeak.ui.theme import LIGHT, Theme
+from forespeak.ui.web_page import open_web_page
 
 _WIDEST = 860
 
@@ -302,9 +303,7 @@ class RepoView(QWidget):
 
     @Slot()
     def _open_page(self) -> None:
-        url = QUrl(self._page)
-        if url.scheme() in {"http", "https"}:
-            QDesktopServices.openUrl(url)
+        open_web_page(self._page)
 
     @Slot()
     def _copy_name(self) -> None:
