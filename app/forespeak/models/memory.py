@@ -296,11 +296,19 @@ def _suggestions(
 ) -> list[Suggestion]:
     found: list[Suggestion] = []
 
-    def consider(kind: SuggestionKind, words: str, changed: MemorySettings, *, with_draft: bool = True) -> bool:
-        _, devices = _sum(target, draft if with_draft else None, changed, machine)
+    def consider(
+        kind: SuggestionKind,
+        words: str,
+        changed: MemorySettings,
+        *,
+        of: ModelLayout = target,
+        beside: ModelLayout | None = draft,
+        file: str | None = None,
+    ) -> bool:
+        _, devices = _sum(of, beside, changed, machine)
         helps = _worst(devices) is not Fit.TOO_LARGE
         if helps:
-            found.append(Suggestion(kind, words, changed, sum(device.needed_bytes for device in devices)))
+            found.append(Suggestion(kind, words, changed, sum(device.needed_bytes for device in devices), file))
         return helps
 
     now = settings.context_for(target).length
@@ -315,16 +323,14 @@ def _suggestions(
     if machine.gpus and settings.gpu_layers:
         _consider_layers(target, draft, settings, consider)
     if draft is not None:
-        consider(SuggestionKind.NO_DRAFT, "Leave out the draft model.", settings, with_draft=False)
+        consider(SuggestionKind.NO_DRAFT, "Leave out the draft model.", settings, beside=None)
     for quant in sorted(quants, key=lambda each: -each.size_bytes):
-        if quant.size_bytes < target.size_bytes:
-            smaller_target = _scaled(target, quant.size_bytes)
-            _, devices = _sum(smaller_target, draft, settings, machine)
-            if _worst(devices) is not Fit.TOO_LARGE:
-                words = f"Use {quant.label} of the same model ({size_words(quant.size_bytes)})."
-                needed = sum(device.needed_bytes for device in devices)
-                found.append(Suggestion(SuggestionKind.SMALLER_FILE, words, settings, needed, quant.label))
-                break
+        words = f"Use {quant.label} of the same model ({size_words(quant.size_bytes)})."
+        smaller_target = _scaled(target, quant.size_bytes)
+        if quant.size_bytes < target.size_bytes and consider(
+            SuggestionKind.SMALLER_FILE, words, settings, of=smaller_target, file=quant.label
+        ):
+            break
     return found
 
 
