@@ -331,7 +331,7 @@ def state_words(download: Download) -> str:
             return _tr("Cancelled")
         case _:
             error = download.error
-            words = "" if error is None else " ".join(part for part in (error.what, error.why, error.remedy) if part)
+            words = "" if error is None else str(error)
             kept = _tr("{0} are kept.").format(size_words(download.done_bytes)) if download.done_bytes else ""
             return " ".join(part for part in (words or _tr("It failed."), kept) if part)
 

@@ -151,7 +151,7 @@ class CheckedLine:
         try:
             value = check()
         except UserFacingError as error:
-            self._say(" ".join(part for part in (error.what, error.why, error.remedy) if part), "danger")
+            self._say(str(error), "danger")
             return None
         self._say("")
         return value

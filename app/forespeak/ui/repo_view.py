@@ -247,7 +247,7 @@ class RepoView(QWidget):
         error, card = status.card_error, status.card
         self.card_retry.setVisible(error is not None)
         if error is not None:
-            note = " ".join(part for part in (error.what, error.why, error.remedy) if part)
+            note = str(error)
         elif card is None:
             note = self.tr("Reading it…")
         elif not card.text:

@@ -71,7 +71,7 @@ class TokenEntry(QWidget):
         if status.busy:
             return self.tr("Asking the Hub…")
         if status.error is not None:
-            return " ".join(part for part in (status.error.what, status.error.why, status.error.remedy) if part)
+            return str(status.error)
         if status.user is not None:
             return self.tr("Signed in as {0}.").format(status.user)
         return ""

@@ -24,7 +24,7 @@ from forespeak.ui.draft_sources import in_order
 from forespeak.ui.form import add_row, caption, scrolled, whole_box
 from forespeak.ui.preferences import LONGEST_DRAFT
 from forespeak.ui.theme import Theme
-from forespeak.ui.wizard_controller import WizardController
+from forespeak.ui.wizard_controller import WizardController, uses_model
 from forespeak.ui.wizard_tester import CheckStatus
 from forespeak.ui.wizard_words import measured_words, times
 
@@ -129,7 +129,7 @@ class KeepStep(QWidget):
             self.auto.setChecked(settings.draft_length is None)
             self.length.setValue(settings.draft_length or USUAL_LENGTH)
             self.default.setChecked(controller.is_default)
-        with_model = any(source.uses_model for source in controller.settings.sources)
+        with_model = uses_model(controller.settings.sources)
         self.looks_up.setVisible(with_model)
         self.length.setEnabled(not self.auto.isChecked())
         controller.look_for_parity()
@@ -140,7 +140,7 @@ class KeepStep(QWidget):
     def settings(self) -> PairSettings:
         before = self._controller.settings
         sources = before.sources
-        if any(source.uses_model for source in sources):
+        if uses_model(sources):
             others = [source for source in sources if not source.uses_model] or [Source.PROMPT_LOOKUP]
             sources = in_order([Source.DRAFT_MODEL, *(others if self.looks_up.isChecked() else ())])
         length = None if self.auto.isChecked() else self.length.value()

@@ -24,7 +24,7 @@ from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import LOOKUP_KEY, WizardController
 from forespeak.ui.wizard_tester import Room, TestPhase, TestStatus
-from forespeak.ui.wizard_words import Outcome, measured_words, outcome_of, outcome_words, times, work_words
+from forespeak.ui.wizard_words import Outcome, measured_words, outcome_of, outcome_words, share_words, times, work_words
 
 LONGEST_SNIPPET = 280
 
@@ -302,7 +302,7 @@ class TestStep(QWidget):
             plain, fast, accepted = measured.plain, measured.speculative, measured.acceptance
         self.plain.show_value(_rate(plain))
         self.fast.show_value(_rate(fast))
-        self.accepted.show_value("–" if accepted is None else f"{accepted:.0%}".replace("%", " %"))
+        self.accepted.show_value(share_words(accepted))
         tone = ""
         if measured is not None and not status.running:
             tone = {Outcome.WORTH_IT: "good", Outcome.SLOWER: "bad"}.get(outcome_of(measured), "")
@@ -319,14 +319,12 @@ class TestStep(QWidget):
 
 def _figures(result: PromptResult | None, writing: Writing | None) -> tuple[str, str, str, str]:
     if result is not None:
-        accepted = result.acceptance
-        share = "–" if accepted is None else f"{accepted:.0%}".replace("%", " %")
-        return f"{result.plain_rate:.1f}", f"{result.speculative_rate:.1f}", times(result.speed_up), share
+        plain, fast = f"{result.plain_rate:.1f}", f"{result.speculative_rate:.1f}"
+        return plain, fast, times(result.speed_up), share_words(result.acceptance)
     if writing is None:
         return "–", "–", "–", "–"
     rate = "–" if writing.tokens_per_second is None else f"{writing.tokens_per_second:.1f}"
-    share = "–" if writing.acceptance is None else f"{writing.acceptance:.0%}".replace("%", " %")
-    return ("…", rate, "–", share) if writing.speculating else (rate, "…", "–", "–")
+    return ("…", rate, "–", share_words(writing.acceptance)) if writing.speculating else (rate, "…", "–", "–")
 
 
 def _means(prompts: tuple[PromptResult, ...]) -> tuple[float | None, float | None, float | None]:

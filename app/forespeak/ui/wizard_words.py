@@ -255,7 +255,7 @@ def outcome_of(measured: Measurement) -> Outcome:
 def outcome_words(measured: Measurement, pauses: tuple[str, ...] = (), *, looks_up: bool = False) -> tuple[str, str]:
     """(the answer in a few words, why). `pauses`: why prompts were answered without any draft, where they were."""
     gain, accepted = measured.speed_up, measured.acceptance
-    share = "" if accepted is None else f"{accepted:.0%}".replace("%", " %")
+    share = share_words(accepted)
     match outcome_of(measured):
         case Outcome.WORTH_IT:
             head = _tr("Worth it: {gain} as fast").format(gain=times(gain.value))
@@ -281,6 +281,10 @@ def measured_words(measured: Measurement) -> str:
     words = _tr("Measured on {day}: {fast:.1f} tokens/s with drafts, {plain:.1f} without.")
     day = day_words(measured.measured_at)
     return words.format(day=day, fast=measured.speculative, plain=measured.plain)
+
+
+def share_words(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}".replace("%", " %")
 
 
 def times(value: float) -> str:
