@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from forespeak import cli
+from forespeak import cli, terminal
 from forespeak.errors import UserFacingError
 from models import architectures
 
@@ -35,7 +35,7 @@ def test_a_command_says_what_is_needed_and_what_is_free(model: Path, arguments: 
         encoding="utf-8",
         timeout=60,
     )
-    assert done.returncode == cli.MENDABLE, done.stderr
+    assert done.returncode == terminal.MENDABLE, done.stderr
     assert "This does not fit into this machine's memory." in done.stderr
     assert "The model needs " in done.stderr
     assert "(--context 32768)." in done.stderr
@@ -54,5 +54,5 @@ def test_every_command_that_loads_can_be_told_to(model: Path, monkeypatch: pytes
     monkeypatch.setattr("forespeak.pairing.load_plan.see_that_it_fits", look)
     for command, more in (("chat", ["-p", "Hello"]), ("bench", ["--source", "prompt-lookup"]), ("parity", [])):
         for option in ([], ["--load-anyway"]):
-            assert cli.run([command, "--target", str(model), *more, *option]) == cli.MENDABLE
+            assert cli.run([command, "--target", str(model), *more, *option]) == terminal.MENDABLE
     assert told == [(command, anyway) for command in ("chat", "bench", "parity") for anyway in (False, True)]

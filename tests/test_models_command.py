@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from forespeak import models_command
+from forespeak import models_command, terminal
 from forespeak.errors import UserFacingError
 from forespeak.models import moving
 from forespeak.models.folders import folders
@@ -97,7 +97,7 @@ def test_inspect_in_words(tmp_path: Path, capsys: Captured) -> None:
     assert words["files"] == str(path)
     assert run("inspect", str(write_mlx(tmp_path / "mlx"))) == 0
     parts = write_set(tmp_path / "set", "big", 2, leave_out=[1])
-    assert run("inspect", str(parts[0])) == models_command.MENDABLE
+    assert run("inspect", str(parts[0])) == terminal.MENDABLE
     assert "Part 1 of 2 is missing." in capsys.readouterr().out
 
 
@@ -135,7 +135,7 @@ def test_import(models: Path, tmp_path: Path, capsys: Captured, way: list[str]) 
 
 def test_import_of_what_is_none(models: Path, tmp_path: Path, capsys: Captured) -> None:
     good = write_model(tmp_path / "from" / "One.gguf")
-    assert run("import", str(good), str(tmp_path / "gone.gguf")) == models_command.MENDABLE
+    assert run("import", str(good), str(tmp_path / "gone.gguf")) == terminal.MENDABLE
     captured = capsys.readouterr()
     assert captured.out == f"One is in {models}\n"
     assert "gone.gguf" in captured.err
@@ -157,7 +157,7 @@ def test_remove(models: Path, capsys: Captured) -> None:
         run("remove", "One", "--json")
 
 
-@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", models_command.INTERRUPTED), ("", 130)])
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", terminal.INTERRUPTED), ("", 130)])
 def test_remove_asks(models: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, answer: str, code: int) -> None:
     class Terminal:
         def isatty(self) -> bool:

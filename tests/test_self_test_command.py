@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import self_test_child
-from forespeak import cli, self_test_command
+from forespeak import cli, self_test_command, terminal
 from forespeak.engines.parity_result import ParityResult
 from forespeak.speculation.trace import Source
 
@@ -45,9 +45,9 @@ def test_all_of_it_works_here_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("window", "code", "problem"),
     [
-        (self_test_child.dies, self_test_command.FAULT, "The window ended its process (exit code 7)."),
-        (self_test_child.cannot_open, self_test_command.MENDABLE, "No window. No display. Get one."),
-        (self_test_child.is_broken, self_test_command.FAULT, "ValueError: no such thing"),
+        (self_test_child.dies, terminal.FAULT, "The window ended its process (exit code 7)."),
+        (self_test_child.cannot_open, terminal.MENDABLE, "No window. No display. Get one."),
+        (self_test_child.is_broken, terminal.FAULT, "ValueError: no such thing"),
     ],
 )
 def test_a_window_that_does_not_work_is_told(

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from forespeak.compare.runner import Happening, Results, Running
 
 STARTER, NONE, AUTO, ALL = "starter", "none", "auto", "all"
-INTERRUPTED, MENDABLE = 130, 2
 OWN_CATEGORY = "own"
 _BAR_CELLS = 20
 
@@ -394,6 +393,6 @@ def _tell(results: Results, record: Record, *, as_json: bool) -> int:
         if not results.complete:
             terminal.say("Stopped before anything was measured.")
     if not results.complete:
-        return INTERRUPTED
+        return terminal.INTERRUPTED
     failed = results.problems or not any(run.failure is None for run in results.runs)
-    return MENDABLE if failed else 0
+    return terminal.MENDABLE if failed else 0

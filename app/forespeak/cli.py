@@ -49,9 +49,6 @@ from forespeak.sampling_arguments import add_sampling_arguments, whole, with_sam
 from forespeak.speculation.settings import Rule
 from forespeak.speculation.trace import FinishReason, Source
 
-MENDABLE, BUG, INTERRUPTED = 2, 1, 130
-"""Exit codes: what the user can mend, a bug of ours, and the shell's own for Ctrl+C."""
-
 LOG_NAME = "forespeak.log"
 
 
@@ -65,16 +62,16 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except SystemExit as leaving:
         # argparse: --help, --version, and arguments that make no sense.
-        return leaving.code if isinstance(leaving.code, int) else MENDABLE
+        return leaving.code if isinstance(leaving.code, int) else terminal.MENDABLE
     except UserFacingError as error:
         terminal.say_error(error)
-        return MENDABLE
+        return terminal.MENDABLE
     except BrokenPipeError:
         # Whoever read our output has had enough. The interpreter's own last flush must not complain either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return terminal.INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last place where a bug can be told kindly
         return _report_bug(error)
     return code
@@ -100,7 +97,7 @@ def _report_bug(error: Exception) -> int:
         terminal.say(f"It could not be written to {log}: {failure.strerror or failure}.")
     else:
         terminal.say(f"What is known about it stands in {log}.")
-    return BUG
+    return terminal.FAULT
 
 
 # The arguments
@@ -307,7 +304,7 @@ def _answer(engine: Engine, loaded: Loaded, request: GenerationRequest, *, as_js
     painter.write("\n")
     if not as_json:
         terminal.say_outcome(reply, speculating=bool(request.sources))
-    return INTERRUPTED if reply.reason is FinishReason.CANCELLED else 0
+    return terminal.INTERRUPTED if reply.reason is FinishReason.CANCELLED else 0
 
 
 # forespeak doctor

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from forespeak.compare.runner import Happening, Results, Running
     from forespeak.compare.store import ComparisonStore, StoredComparison
 
-INTERRUPTED, MENDABLE = 130, 2
 _WRITTEN_AS = (".md", ".json", ".csv", ".html")
 _SHOWN_ID = 8
 
@@ -76,7 +75,7 @@ def _compare(models: Models, options: argparse.Namespace) -> int:
             result, journal = command.measured()
             if result is None or journal is None:
                 terminal.say("Stopped before anything was measured.")
-                return INTERRUPTED
+                return terminal.INTERRUPTED
     finally:
         engine.close()
     return _tell(result, journal, options)
@@ -287,9 +286,9 @@ def _tell(result: ComparisonResult, journal: Journal, options: argparse.Namespac
     if not results.complete:
         terminal.say(f"Go on with: forespeak compare --resume {journal.id[:_SHOWN_ID]}")
     if not results.complete and not results.out_of_time:
-        return INTERRUPTED
+        return terminal.INTERRUPTED
     failed = results.problems or not any(run.failure is None for run in results.runs)
-    return MENDABLE if failed else 0
+    return terminal.MENDABLE if failed else 0
 
 
 def _models(plan: Plan) -> list[dict[str, Any]]:

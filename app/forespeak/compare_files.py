@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from forespeak.compare.model_files import model_paths
 from forespeak.compare.plan_record import plan_from, plan_record
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import folders
@@ -84,7 +85,7 @@ class _Finder:
 
     def check(self, plan: Plan) -> None:
         """That the files of a plan are still those of the report. Raises UserFacingError."""
-        for path in dict.fromkeys([plan.target, *(lane.draft for lane in plan.lanes if lane.draft is not None)]):
+        for path in model_paths(plan):
             if not path.exists() or not self._is_it(path):
                 self.path_of(path.name)
 

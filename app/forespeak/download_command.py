@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from forespeak.models.hub_files import HubFileGroup
     from forespeak.models.hub_results import HubRepo
 
-INTERRUPTED, MENDABLE = 130, 2
 _CELLS = 24
 _LOOK_SECONDS = 0.2
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
@@ -81,7 +80,7 @@ def _download(options: argparse.Namespace) -> int:
     with terminal.Interrupt() as interrupt, contextlib.closing(client):
         repo = Hub(client).repo(repo_in(options.repo) or options.repo, options.revision, interrupt.asked)
         if repo is None:
-            return INTERRUPTED
+            return terminal.INTERRUPTED
         groups = chosen(repo, options.what)
         changed = threading.Event()
         # Its list ends with this process, so that a window's own list stays the window's.
@@ -95,8 +94,8 @@ def _download(options: argparse.Namespace) -> int:
     _tell_outcome(downloads, as_json=options.json)
     if interrupt.asked() and not all(each.state.is_over for each in downloads):
         terminal.say("Stopped. What is there stays, and the same command goes on with it.")
-        return INTERRUPTED
-    return MENDABLE if any(each.error is not None for each in downloads) else 0
+        return terminal.INTERRUPTED
+    return terminal.MENDABLE if any(each.error is not None for each in downloads) else 0
 
 
 def _places() -> Folders:
@@ -277,7 +276,7 @@ def _verify(options: argparse.Namespace) -> int:
                 outcome = _judged(path, known, interrupt) or ""
                 done += path.stat().st_size
             if interrupt.asked():
-                return INTERRUPTED
+                return terminal.INTERRUPTED
             found.append((path, outcome, "" if known is None else f"{known.repo}/{known.path}"))
     if options.json:
         terminal.print_json(
@@ -287,7 +286,7 @@ def _verify(options: argparse.Namespace) -> int:
         for path, how, origin in found:
             sys.stdout.write(f"{how:<8} {path}{f'  ({origin})' if origin else ''}\n")
         _sum_up([how for _, how, _ in found])
-    return MENDABLE if any(how == "damaged" for _, how, _ in found) else 0
+    return terminal.MENDABLE if any(how == "damaged" for _, how, _ in found) else 0
 
 
 def _wanted(paths: Sequence[Path], hashes: FileHashes) -> Iterator[tuple[Path, FileHash | None]]:

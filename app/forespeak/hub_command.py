@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from forespeak.models.hub_results import HubModel, HubRepo
     from forespeak.models.memory import Fit
 
-INTERRUPTED = 130
 _MOST_PAGES = 20
 """Where hardly anything fits this machine, the Hub is not asked for all that it has."""
 _SORTS = {"trending": "TRENDING", "downloads": "DOWNLOADS", "likes": "LIKES", "updated": "UPDATED"}
@@ -117,7 +116,7 @@ def _search(options: argparse.Namespace) -> int:
             terminal.say(" ".join(notes))
     elif not interrupt.asked():
         terminal.say("All that was found is too large for this machine." if left_out else "Nothing was found.")
-    return INTERRUPTED if interrupt.asked() else 0
+    return terminal.INTERRUPTED if interrupt.asked() else 0
 
 
 def _files(options: argparse.Namespace) -> int:
@@ -126,7 +125,7 @@ def _files(options: argparse.Namespace) -> int:
     with _connect() as hub, terminal.Interrupt() as interrupt:
         repo = hub.repo(repo_in(options.repo) or options.repo, options.revision, interrupt.asked)
     if repo is None:
-        return INTERRUPTED
+        return terminal.INTERRUPTED
     fit = _judge()
     if options.json:
         terminal.print_json(_repo_record(repo, fit))

@@ -19,8 +19,6 @@ from forespeak.models.sizes import parameter_words, size_words
 if TYPE_CHECKING:
     from forespeak.models.library import Library, LibraryItem
 
-INTERRUPTED, MENDABLE = 130, 2
-
 
 # The arguments
 
@@ -149,7 +147,7 @@ def _inspect(options: argparse.Namespace) -> int:
             sys.stdout.write(f"{name:16}{words}\n")
         if item.usable and item.format is ModelFormat.GGUF:
             _print_memory(item)
-    return 0 if item.problem is None else MENDABLE
+    return 0 if item.problem is None else terminal.MENDABLE
 
 
 def _print_memory(item: LibraryItem) -> None:
@@ -184,7 +182,7 @@ def _import(options: argparse.Namespace) -> int:
     else:
         for item in imported:
             sys.stdout.write(f"{item.name} is in {item.path.parent}\n")
-    return INTERRUPTED if result.cancelled else MENDABLE if result.refused else 0
+    return terminal.INTERRUPTED if result.cancelled else terminal.MENDABLE if result.refused else 0
 
 
 def _remove(options: argparse.Namespace) -> int:
@@ -196,7 +194,7 @@ def _remove(options: argparse.Namespace) -> int:
     if item is None:
         raise _unknown(options.model)
     if not options.yes and not item.root.read_only and not _agreed(item):
-        return INTERRUPTED
+        return terminal.INTERRUPTED
     removal = library.remove(item)
     removal.finish()
     if options.json:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from forespeak.pairing.quick_test import QuickResult, QuickTest
 
 STARTER, NGRAM = "starter", "ngram"
-INTERRUPTED, MENDABLE = 130, 2
 MADE = ("Q4_0", "Q2_K")
 """As `pairing.making.MADE_FORMATS`, which is not imported for --help."""
 
@@ -101,14 +100,14 @@ def _pair(models: Models, options: argparse.Namespace) -> int:
             if options.make is not None:
                 made = _make(target, options.make, line, interrupt.asked)
                 if made is None:
-                    return INTERRUPTED
+                    return terminal.INTERRUPTED
                 asked = replace(asked, named=(*(asked.named or ()), made))
             offers = _offers(asked, target, interrupt.asked)
             if options.hub:
                 hub = _from_hub(target, line, interrupt.asked)
                 offers += hub.offers
             if interrupt.asked():
-                return INTERRUPTED
+                return terminal.INTERRUPTED
             found = _found(asked, target, offers, hub, options)
             listed = list(found.listed)
             results: list[QuickResult] = []
@@ -133,8 +132,8 @@ def _pair(models: Models, options: argparse.Namespace) -> int:
     else:
         sys.stdout.write("\n".join(report_lines(target, found, results)) + "\n")
     if interrupt.asked():
-        return INTERRUPTED
-    return 0 if any(each.excluded is None for each in listed) else MENDABLE
+        return terminal.INTERRUPTED
+    return 0 if any(each.excluded is None for each in listed) else terminal.MENDABLE
 
 
 # What is asked about

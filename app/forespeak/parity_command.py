@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from forespeak.engines.pair_knowledge import ParityCheck
 
 STARTER, NONE = "starter", "none"
-FAULT, INTERRUPTED = 1, 130
 _TOKENS, _QUICK_TOKENS, _QUICK_PROMPTS = 48, 24, 4
 
 _EPILOG = """\
@@ -98,8 +97,8 @@ def _parity(models: Models, options: argparse.Namespace) -> int:
     else:
         terminal.say("Stopped before anything was checked.")
     if any(each.result.faults for each in found):
-        return FAULT
-    return INTERRUPTED if interrupt.asked() else 0
+        return terminal.FAULT
+    return terminal.INTERRUPTED if interrupt.asked() else 0
 
 
 def _sources(text: str | None, with_model: bool, fail: Callable[[str], NoReturn]) -> tuple[Source, ...]:

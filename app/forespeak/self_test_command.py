@@ -25,7 +25,6 @@ from forespeak.models.folders import HOME_VARIABLE, folders
 if TYPE_CHECKING:
     from forespeak.engines.parity_result import ParityResult
 
-FAULT, MENDABLE, INTERRUPTED = 1, 2, 130
 _PROMPTS, _TOKENS, _DRAFT_LENGTH = 3, 16, 4
 _WINDOW_SECONDS = 900.0
 """A window that hangs must not hang whoever waits for the result."""
@@ -61,11 +60,11 @@ def _self_test(models: Models, options: argparse.Namespace) -> int:
             found["window"] = _window(line, interrupt.asked)
             found["parity"] = _parity(models, line, interrupt.asked)
         except UserFacingError as error:
-            code, problem = MENDABLE, str(error)
+            code, problem = terminal.MENDABLE, str(error)
         except BrokenError as error:
-            code, problem = FAULT, str(error)
+            code, problem = terminal.FAULT, str(error)
     if interrupt.asked():
-        return INTERRUPTED
+        return terminal.INTERRUPTED
     found |= {"passed": code == 0, "problem": problem or None, "seconds": time.perf_counter() - started}
     if options.json:
         terminal.print_json(found)

@@ -17,6 +17,9 @@ from forespeak.errors import UserFacingError
 from forespeak.reply import counts, ending
 from forespeak.speculation.trace import Origin, Source, Step, Token
 
+FAULT, MENDABLE, INTERRUPTED = 1, 2, 130
+"""Exit codes: a fault of ours, what the user can mend, and the shell's own for Ctrl+C."""
+
 _AMBER, _VIOLET = "\x1b[33m", "\x1b[35m"
 # Terminals that know one underline only show that one. Some then mistake the second sequence for a colour, so the
 # colour itself comes last.

@@ -9,7 +9,7 @@ from forespeak.compare.costs import token_costs
 from forespeak.compare.differences import WordDifference, differences_of
 from forespeak.compare.intervals import ratio_of
 from forespeak.compare.lanes import Lane, Plan
-from forespeak.compare.machine import BUSY_CORES
+from forespeak.compare.machine import busy_words
 from forespeak.compare.plan import Place
 from forespeak.compare.runner import Results, Run, visit_of
 from forespeak.compare.statistics import Estimate, Figures, Visited, figures, plain_runs, ratios_of
@@ -167,12 +167,9 @@ def notes_of(plan: Plan, results: Results) -> Iterator[str]:
     for pair, loaded in results.loaded.items():
         if loaded.draft_problem and pair not in results.problems:
             yield f"There was no draft in one of the loads. {loaded.draft_problem}"
-    disturbed = [run.others_cores for run in results.runs if run.others_cores >= BUSY_CORES]
-    if disturbed:
-        yield (
-            f"Other programs were busy during {len(disturbed)} of {len(results.runs)} runs, with up to "
-            f"{max(disturbed):.1f} processor cores: these figures may be off. Measure on a quiet machine."
-        )
+    disturbed = busy_words([run.others_cores for run in results.runs])
+    if disturbed is not None:
+        yield disturbed
     failures = [run.failure for run in results.runs if run.failure is not None]
     if failures:
         yield f"{'1 run' if len(failures) == 1 else f'{len(failures)} runs'} failed. {failures[0]}"

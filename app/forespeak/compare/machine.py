@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -44,6 +44,17 @@ def machine_notes() -> MachineNotes:
         memory_bytes=psutil.virtual_memory().total,
         load=psutil.getloadavg(),
         versions=(("forespeak", __version__), ("python", platform.python_version()), *_installed()),
+    )
+
+
+def busy_words(others_cores: Sequence[float]) -> str | None:
+    """What is said of figures that others have disturbed, given the cores that they used in each run; None if none."""
+    disturbed = [cores for cores in others_cores if cores >= BUSY_CORES]
+    if not disturbed:
+        return None
+    return (
+        f"Other programs were busy during {len(disturbed)} of {len(others_cores)} runs, with up to "
+        f"{max(disturbed):.1f} processor cores: these figures may be off. Measure on a quiet machine."
     )
 
 

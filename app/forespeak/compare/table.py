@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from forespeak.compare.machine import BUSY_CORES
+from forespeak.compare.machine import busy_words
 from forespeak.compare.plan import Comparison, Way
 from forespeak.compare.runner import Results
 from forespeak.compare.statistics import COVERAGE, Cell, Estimate, Summary, Total, geometric_mean_of
@@ -233,12 +233,9 @@ def _notes(results: Results, summary: Summary) -> Iterable[str]:
     if comparison.start is Start.WARM:
         yield wrapped("The ways of drafting shared each prompt's cache: only decoding is compared.")
     yield from _notes_on_words(comparison, summary)
-    disturbed = [run.others_cores for run in results.runs if run.others_cores >= BUSY_CORES]
-    if disturbed:
-        yield wrapped(
-            f"Other programs were busy during {len(disturbed)} of {len(results.runs)} runs, with up to "
-            f"{max(disturbed):.1f} processor cores: these figures may be off. Measure on a quiet machine."
-        )
+    disturbed = busy_words([run.others_cores for run in results.runs])
+    if disturbed is not None:
+        yield wrapped(disturbed)
     short = min((cell.figures.tokens for cell in summary.cells if cell.figures.tokens is not None), default=None)
     if short is not None and short < min(32, comparison.tokens):
         yield wrapped(f"Some replies were short: the model ended one category's after {short:.0f} tokens.")
