@@ -21,7 +21,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -493,14 +493,14 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             stop = end if fault.after is None else min(end, start + fault.after)
             # Written down also if the client goes away in the middle.
-            with self._noting(status) as count:
+            with self._noting(status, stop - start) as count:
                 if isinstance(stored.content, Path) and fault == Fault() and self.hub.rate is None:
                     # As quick as a server can be: what is measured then is the client.
                     with stored.content.open("rb") as file:
-                        count[0] = self.connection.sendfile(file, start, stop - start)
+                        count(self.connection.sendfile(file, start, stop - start))
                     return
                 for block in self._blocks(stored, fault, start, stop):
-                    count[0] += len(block)
+                    count(len(block))
                     self.connection.sendall(block)
             sent = stop - start
             if sent < end - start:
@@ -509,20 +509,33 @@ class _Handler(BaseHTTPRequestHandler):
             self._note(status, 0)
 
     @contextlib.contextmanager
-    def _noting(self, status: int) -> Iterator[list[int]]:
-        count = [0]
-        entry = (self.path, count)
+    def _noting(self, status: int, size: int) -> Iterator[Callable[[int], None]]:
+        """To be told of each block before it is sent: whoever has all `size` bytes finds the request noted."""
+        sent = [0]
+        entry = (self.path, sent)
         with self.hub.lock:
             self.hub.sending.append(entry)
+
+        def note() -> None:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            request = Request(self.kind, self.command, self.path, headers, status, sent[0])
+            with self.hub.lock:
+                others = [each for each in self.hub.sending if each is not entry]
+                if len(others) < len(self.hub.sending):
+                    self.hub.sending = others
+                    self.hub.requests.append(request)
+
+        def count(length: int) -> None:
+            sent[0] += length
+            if sent[0] >= size:
+                note()
+
         try:
             yield count
         except OSError:
             self.close_connection = True
         finally:
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            with self.hub.lock:
-                self.hub.sending = [each for each in self.hub.sending if each is not entry]
-                self.hub.requests.append(Request(self.kind, self.command, self.path, headers, status, count[0]))
+            note()
 
     def _blocks(self, stored: Stored, fault: Fault, start: int, stop: int) -> Iterator[bytes]:
         began, place = time.perf_counter(), start

@@ -47,7 +47,8 @@ def reference(logits: NDArray[np.float32], chosen: SamplingSettings, recent: lis
         for token in {token for token in window if token < len(logits)}:
             score, factor = logits[token], np.float32(chosen.repeat_penalty)
             score = float(score / factor if score > 0 else score * factor)
-            score -= window.count(token) * chosen.frequency_penalty + chosen.presence_penalty
+            # One after the other: a sum of the two could cancel out where their differences from a tiny score do not.
+            score = score - window.count(token) * chosen.frequency_penalty - chosen.presence_penalty
             scores[token] = float(np.float32(score))
     ranked = sorted(scores, key=lambda token: (-scores[token], token))
     best = scores[ranked[0]]

@@ -79,6 +79,13 @@ class Acceptance:
             chances.append(so_far)
         return chances
 
+    def fade(self, share: float) -> None:
+        """Let all that was counted so far count for this share of what it did."""
+        self._tested *= share
+        self._accepted *= share
+        for counts in (self._tested_by, self._accepted_by, self._promised_at, self._accepted_at):
+            counts[:] = [count * share for count in counts]
+
     def learned(self) -> dict[str, object]:
         """The counts, as JSON values."""
         return {
@@ -120,10 +127,7 @@ class Acceptance:
 
     def _count(self, accepted: float) -> None:
         if self._tested >= _MEMORY:
-            self._tested *= 0.5
-            self._accepted *= 0.5
-            for counts in (self._tested_by, self._accepted_by, self._promised_at, self._accepted_at):
-                counts[:] = [count * 0.5 for count in counts]
+            self.fade(0.5)
         self._tested += 1
         self._accepted += accepted
 

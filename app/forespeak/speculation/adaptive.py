@@ -19,8 +19,16 @@ _FOLLOW = 0.1
 """Weight of the newest draft in the running averages."""
 _RESUME_MARGIN = 0.03
 """Tokens by which drafting must promise to be ahead before it is resumed: switching back and forth costs."""
-_PROBE_SHARE = 0.02
+_RESUME_STEPS = 32.0
+"""... and for so many steps it must be ahead by as much as the draft has to read before it is of use again."""
+_PROBE_SHARE = 0.01
 """Of the time, at most, goes into finding out whether a paused source would pay by now."""
+_VAIN_PROBE_SHARE = 0.002
+"""... where even a draft that is always right would not, by what is known of the costs: that alone could be wrong."""
+_PROBE_DRAFTS = 4
+"""Drafts of one probe: what is dear is to read what was missed, which is done before the first."""
+_PROBE_FADE = 0.8
+"""What was accepted before a pause counts for less with each probe: the text may be another by now."""
 _PATIENCE = 3.0
 """Tokens that drafting may lose, in the end, against plain steps while it promises to win some."""
 _PATIENT_STEPS = 2.0
@@ -33,9 +41,9 @@ _FORGET = 0.02
 _WILDEST = 2.0
 """Times what was expected: for no more does a step count."""
 _FIRST_PROBE = 16
-_PROBE_CONTEXT = 32
+_PROBE_CONTEXT = 24
 """Tokens that a paused draft model reads before a probe. Reading all that it has missed could take longer than what
-it would save; what it guesses with little context says enough, and where that pays it goes on from there."""
+it would save; behind so few its guesses are right nearly as often, and where they pay it goes on from there."""
 _PLAIN_EVERY = 32
 """Checks in a row, at most: what a plain step costs now must be known, or drafting could seem to win by its own
 slowness. One plain step in so many takes a few thousandths of the time."""
@@ -77,8 +85,10 @@ class AdaptiveDraftLength:
         self._steps_paused = 0
         self._since_plain = 0
         self._probe_after = _FIRST_PROBE
-        self._seconds = 0.0
-        self._probing = 0.0
+        self._probe_drafts = 0
+        """Drafts of the probe that is going on."""
+        self._probe_seconds = 0.0
+        """That may be lost by probing: a share of the time, saved up for one probe at most."""
         self._planned = 0
         self._speculated = 0
         self._steps = 0
@@ -160,31 +170,29 @@ class AdaptiveDraftLength:
     @property
     def worth(self) -> float:
         """Tokens by which a step with a draft is ahead of a plain one, if time is worth `rate`; less than 0: behind."""
-        return self._best(self.rate)[1]
+        return self._best(self.rate, self.acceptance.hopeful)[1]
 
     def limit(self) -> int:
         """How many tokens the draft model may propose now; 0 while it is paused and no probe is due."""
         if not self._paused:
             return self._longest if self._since_plain < _PLAIN_EVERY else 0
-        length = min(max(self._planned, 2), self._longest)
-        price = (
-            min(self._unread, _PROBE_CONTEXT) * self._costs.draft_catch_up
-            + length * self._costs.draft_token
-            + self._costs.target(length + 1)
-            - self._costs.target(1)
-        )
-        if self._steps_paused < self._probe_after or self._probing + price > _PROBE_SHARE * self._seconds:
-            return 0
+        if not self._probe_drafts:
+            if self._steps_paused < self._probe_after or self._probe_seconds < self._probe_price:
+                return 0
+            self._probe_drafts = _PROBE_DRAFTS
+            self._probe_after *= 2
+            self.acceptance.fade(_PROBE_FADE)
+        self._probe_drafts -= 1
         self._steps_paused = 0
-        self._probe_after *= 2
-        return length
+        return self._probe_length
 
     def learn(self, step: Step) -> None:
         """From a step, whoever drafted for it."""
         if step.index == 0:
             return
         seconds = step.draft_seconds + step.target_seconds
-        self._seconds += seconds
+        share = _PROBE_SHARE if self._can_pay else _VAIN_PROBE_SHARE
+        self._probe_seconds = min(self._probe_seconds + share * seconds, self._probe_price)
         self._steps += 1
         self._since_plain = self._since_plain + 1 if step.tested_count else 0
         drafted = step.tested_count + len(step.ignored)
@@ -199,7 +207,7 @@ class AdaptiveDraftLength:
             # All accepted: the draft has not read its own last token.
             self._unread = int(step.accepted_count == drafted)
             if self._paused:
-                self._probing += max(0.0, seconds - len(step.emitted) * self._costs.target(1))
+                self._probe_seconds -= max(0.0, seconds - len(step.emitted) * self._costs.target(1))
             self.acceptance.observe(step)
             self._speculated += 1
             won = len(step.emitted) - seconds * self._costs.plain_rate
@@ -241,11 +249,14 @@ class AdaptiveDraftLength:
 
     def _decide(self) -> None:
         """Pause or resume by what the best length promises against a plain step."""
-        self._planned, ahead = self._best(max(self._costs.plain_rate, self.elsewhere))
+        rate = max(self._costs.plain_rate, self.elsewhere)
+        self._planned, ahead = self._best(rate, self.acceptance.hopeful)
         if self._paused:
             self._rest = max(0, self._rest - 1)
-            if ahead >= _RESUME_MARGIN and not self._rest:
+            reading = rate * self._unread * self._costs.draft_catch_up
+            if ahead >= max(_RESUME_MARGIN, reading / _RESUME_STEPS) and not self._rest:
                 self._paused, self._probe_after, self._steps_paused, self._balance = False, _FIRST_PROBE, 0, 0.0
+                self._probe_drafts = 0
         elif ahead < (0.0 if self._speculated >= _TRIAL else -_HOPELESS):
             self._paused, self._steps_paused = True, 0
         elif self._balance < -self._patience:
@@ -255,12 +266,29 @@ class AdaptiveDraftLength:
         elif self._balance >= self._patience:
             self._next_rest = _FIRST_REST
 
-    def _best(self, rate: float) -> tuple[int, float]:
+    @property
+    def _can_pay(self) -> bool:
+        """Whether drafts would pay if each token of them were accepted."""
+        return self._best(self._costs.plain_rate, 1.0)[1] > 0.0
+
+    @property
+    def _probe_length(self) -> int:
+        return min(max(self._planned, 2), self._longest)
+
+    @property
+    def _probe_price(self) -> float:
+        """Seconds that a probe takes at most, if all of it is in vain."""
+        length = self._probe_length
+        draft = length * self._costs.draft_token + self._costs.target(length + 1) - self._costs.target(1)
+        return min(self._unread, _PROBE_CONTEXT) * self._costs.draft_catch_up + _PROBE_DRAFTS * draft
+
+    def _best(self, rate: float, accepted: float) -> tuple[int, float]:
         """The length that promises most, 1 at the least, and the tokens by which it is ahead of a plain step.
 
-        Time is worth `rate` tokens per second: a step that takes longer has to bring that much more.
+        Time is worth `rate` tokens per second: a step that takes longer has to bring that much more. `accepted`: the
+        probability that a token is, given those before it were.
         """
-        accepted, plain = self.acceptance.hopeful, self._costs.target(1)
+        plain = self._costs.target(1)
         best, most, yielded, chance = 1, -math.inf, 1.0, 1.0
         for length in range(1, self._longest + 1):
             chance *= accepted
