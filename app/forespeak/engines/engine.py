@@ -39,6 +39,38 @@ class ChatMessage:
     content: str
 
 
+class Split(Enum):
+    """How a model is shared out between several GPUs."""
+
+    NONE = "none"
+    """One GPU takes all that goes onto a GPU."""
+    LAYER = "layer"
+    """Each takes whole layers."""
+    ROW = "row"
+    """Each takes some rows of every matrix, where its driver can."""
+
+
+class CacheType(Enum):
+    """In which numbers a cache keeps the text's keys and values; `value` as people and llama.cpp write it."""
+
+    F32 = "F32"
+    F16 = "F16"
+    BF16 = "BF16"
+    Q8_0 = "Q8_0"
+    Q5_1 = "Q5_1"
+    Q5_0 = "Q5_0"
+    Q4_1 = "Q4_1"
+    Q4_0 = "Q4_0"
+
+    @property
+    def is_quantised(self) -> bool:
+        return self.value.startswith("Q")
+
+
+CPU_DEVICE = "CPU"
+"""As `LoadRequest.device`: no other device than the processor."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
     """A target and, if wanted, a draft model beside it.
@@ -46,7 +78,10 @@ class LoadRequest:
     `context_length` None: the model's own, but at most DEFAULT_CONTEXT_LENGTH. `reproducible` chooses the settings in
     which evaluating several tokens at once gives the same scores as one by one: F32 cache, no flash attention, and for
     weights other than F32 no evaluation of fewer tokens than from where on nothing changes.
-    `threads` None: chosen from this machine. `gpu_layers` -1: as many as fit.
+    `threads` None: chosen from this machine. `gpu_layers` -1: as many as fit; `draft_gpu_layers` None: as the target.
+    `device` is a name from the list of devices, None: the engine's choice, CPU_DEVICE: none but the processor;
+    `draft_device` None: as the target. `flash_attention` None: as is best on the device. `reproducible` overrules
+    `cache_type` and `flash_attention`.
     """
 
     target: Path
@@ -55,6 +90,12 @@ class LoadRequest:
     reproducible: bool = False
     threads: int | None = None
     gpu_layers: int = -1
+    draft_gpu_layers: int | None = None
+    device: str | None = None
+    draft_device: str | None = None
+    split: Split = Split.LAYER
+    cache_type: CacheType = CacheType.F16
+    flash_attention: bool | None = None
 
 
 class Start(Enum):
@@ -150,10 +191,37 @@ class ModelSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Buffer:
+    """Memory that a loaded model takes on one device: `kind` is weights, cache, scores or buffers."""
+
+    kind: str
+    device: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a loaded model really is, and with what it computes.
+
+    `devices` are names from the list of devices, those that hold layers, the processor's included. `gpu_layers` of
+    `layers` are on GPUs; the output counts as a layer. `buffers`: as the engine told, empty where it does not.
+    """
+
+    devices: tuple[str, ...]
+    gpu_layers: int
+    layers: int
+    cache_type: CacheType
+    flash_attention: bool
+    threads: int
+    buffers: tuple[Buffer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Loaded:
     """A pair is ready. `draft_problem` says why there is no draft although one was asked for.
 
-    `computes_on_cpu`: every processor second that others use is lost to the reply.
+    `computes_on_cpu`: every processor second that others use is lost to the reply. `devices`: all that the engine
+    could use, in words; what it did use is said by the placements, None where the engine does not tell.
     """
 
     target: ModelSummary
@@ -163,6 +231,8 @@ class Loaded:
     devices: tuple[str, ...] = ()
     threads: int = 0
     computes_on_cpu: bool = True
+    placement: Placement | None = None
+    draft_placement: Placement | None = None
 
 
 @dataclass(frozen=True, slots=True)
