@@ -13,6 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,28 @@ class _Log:
         return self._errors[0] if self._errors else otherwise
 
 
+@cache
+def _libraries() -> tuple[Any, ...]:
+    # Windows finds a function in the library that holds it only. Loaded again by its path, a library is the same one.
+    folder = Path(llama._base_path)
+    files = [file for name in ("*ggml.dll", "*ggml-base.dll") for file in folder.glob(name)]
+    return (llama._lib, *(ctypes.CDLL(str(file)) for file in files))
+
+
+def _ggml(name: str) -> Any:  # noqa: ANN401 -- ctypes gives its functions no public type
+    """A function of ggml, which lies below llama.cpp in libraries of its own."""
+    for library in _libraries():
+        function = getattr(library, name, None)
+        if function is not None:
+            return function
+    raise ImportError(f"this build of llama.cpp lacks {name}")
+
+
 def _start() -> _Log:
     log = _Log()
     # A build with loadable backends has none registered yet; a plain one has them compiled in.
-    library = llama._lib
-    if library.ggml_backend_reg_count() == 0:
-        load_all = library.ggml_backend_load_all_from_path
+    if _ggml("ggml_backend_reg_count")() == 0:
+        load_all = _ggml("ggml_backend_load_all_from_path")
         load_all.argtypes = [ctypes.c_char_p]
         load_all(str(llama._base_path).encode())
     llama.llama_backend_init()
@@ -95,17 +112,16 @@ class Device:
 
 
 def devices() -> list[Device]:
-    library = llama._lib
-    count = library.ggml_backend_dev_count
+    count = _ggml("ggml_backend_dev_count")
     count.restype = ctypes.c_size_t
-    get = library.ggml_backend_dev_get
+    get = _ggml("ggml_backend_dev_get")
     get.argtypes, get.restype = [ctypes.c_size_t], ctypes.c_void_p
     found = []
     for index in range(count()):
         handle = ctypes.c_void_p(get(index))
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
-        library.ggml_backend_dev_memory(handle, ctypes.byref(free), ctypes.byref(total))
-        kind = _DEVICE_TYPES.get(library.ggml_backend_dev_type(handle), "other")
+        _ggml("ggml_backend_dev_memory")(handle, ctypes.byref(free), ctypes.byref(total))
+        kind = _DEVICE_TYPES.get(_ggml("ggml_backend_dev_type")(handle), "other")
         name, description = (
             _device_text(function, handle) for function in ("ggml_backend_dev_name", "ggml_backend_dev_description")
         )
@@ -114,7 +130,7 @@ def devices() -> list[Device]:
 
 
 def _device_text(function: str, handle: ctypes.c_void_p) -> str:
-    call = getattr(llama._lib, function)
+    call = _ggml(function)
     call.argtypes, call.restype = [ctypes.c_void_p], ctypes.c_char_p
     text: bytes | None = call(handle)
     return (text or b"").decode("utf-8", errors="replace")
