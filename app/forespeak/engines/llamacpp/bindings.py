@@ -295,13 +295,14 @@ class NativeContext:
         self.batch: int = min(batch, llama.llama_n_batch(self._handle), llama.llama_n_ubatch(self._handle))
         self._threads = threads
         self._vocabulary_size = model.vocabulary.size
-        self._tokens = np.zeros(batch, dtype=np.int32)
-        self._positions = np.zeros(batch, dtype=np.int32)
-        self._outputs = np.zeros(batch, dtype=np.int8)
-        self._sequence_counts = np.ones(batch, dtype=np.int32)
-        self._sequence_zero = np.zeros(1, dtype=np.int32)
-        self._sequences = np.full(batch, self._sequence_zero.ctypes.data, dtype=np.uint64)
         self._batch = llama.llama_batch()
+        # The batch's buffers. Python runs with cold caches behind every evaluation, and these take few steps to fill.
+        self._tokens = (ctypes.c_int32 * batch)()
+        self._positions = (ctypes.c_int32 * batch)()
+        self._outputs = (ctypes.c_int8 * batch)()
+        self._sequence_counts = (ctypes.c_int32 * batch)(*[1] * batch)
+        self._sequence_zero = ctypes.c_int32(0)
+        self._sequences = (ctypes.POINTER(ctypes.c_int32) * batch)(*[ctypes.pointer(self._sequence_zero)] * batch)
         for name, array in (
             ("token", self._tokens),
             ("pos", self._positions),
@@ -309,8 +310,7 @@ class NativeContext:
             ("seq_id", self._sequences),
             ("logits", self._outputs),
         ):
-            field_type = dict(llama.llama_batch._fields_)[name]
-            setattr(self._batch, name, ctypes.cast(array.ctypes.data, field_type))
+            setattr(self._batch, name, ctypes.cast(array, dict(llama.llama_batch._fields_)[name]))
 
     def decode(self, tokens: Sequence[int], start: int, outputs: int, filler: int = 0) -> NDArray[np.float32]:
         """Evaluate `tokens` at positions `start`...; the scores behind the last `outputs` of them.
@@ -321,9 +321,8 @@ class NativeContext:
         count = len(tokens)
         whole = count + filler
         self._tokens[:count] = tokens
-        self._positions[:whole] = np.arange(start, start + whole, dtype=np.int32)
-        self._outputs[:whole] = 0
-        self._outputs[count - outputs : count] = 1
+        self._positions[:whole] = range(start, start + whole)
+        self._outputs[:whole] = bytes(count - outputs) + b"\1" * outputs + bytes(filler)
         self._batch.n_tokens = whole
         _log.clear()
         status = llama.llama_decode(self._handle, self._batch)
@@ -334,8 +333,9 @@ class NativeContext:
             llama.llama_synchronize(self._handle)
             return np.empty((0, self._vocabulary_size), dtype=np.float32)
         # This call waits for the device, so time taken around `decode` is the evaluation's.
-        scores = llama.llama_get_logits(self._handle)
-        return np.ctypeslib.as_array(scores, shape=(outputs, self._vocabulary_size))
+        first = ctypes.addressof(llama.llama_get_logits(self._handle).contents)
+        scores = (ctypes.c_float * (outputs * self._vocabulary_size)).from_address(first)
+        return np.frombuffer(scores, dtype=np.float32).reshape(outputs, self._vocabulary_size)
 
     def use_threads(self, count: int) -> None:
         """Compute with `count` threads from the next evaluation on."""
