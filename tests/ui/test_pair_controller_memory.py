@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import LoadRequest
-from forespeak.models.machine_memory import Machine
+from forespeak.models.machine_memory import Gpu, Machine
 from forespeak.models.memory import Fit, MemoryPlan, SuggestionKind
 from forespeak.pairing.load_plan import plan_load
 from forespeak.ui.dialogs import ErrorDialog
@@ -136,6 +136,23 @@ def test_the_reproducible_setting_can_be_given_up(qtbot: QtBot, make_app: AppMak
     click(app, "primary")
     qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.READY)
     assert not app.engine.loads[-1].reproducible
+
+
+def test_layers_that_a_gpu_has_no_room_for_can_stay_off_it(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:
+    app = make_app(draft=None, context_length=1024)
+    memory = with_memory(app, 48 * GB)
+    all_of_it = replace(memory.machine, gpus=(Gpu("Card", 64 * GB, 64 * GB),))
+    on_card = {each.device: each for each in plan_load(LoadRequest(model, context_length=1024), all_of_it).devices}
+    memory.machine = replace(memory.machine, gpus=(Gpu("Card", on_card["Card"].needed_bytes - 1, 64 * GB),))
+    pick(qtbot, app, model, PairState.TOO_LARGE)
+    plan = app.session.pair.status.plan
+    assert plan is not None
+    advice = next(each for each in plan.suggestions if each.kind is SuggestionKind.GPU_LAYERS)
+    assert app.window.card.primary.text() == advice.words.removesuffix(".")
+    click(app, "primary")
+    qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.READY)
+    assert app.engine.loads[-1].gpu_layers == advice.settings.gpu_layers >= 0
+    assert app.session.preferences.hardware.gpu_layers == advice.settings.gpu_layers
 
 
 def test_the_details_show_every_part(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from forespeak.engines.engine import TextSourceSettings
+from forespeak.engines.engine import CacheType, LoadRequest, Split, TextSourceSettings
 from forespeak.speculation.settings import (
     NgramCacheSettings,
     NgramMapSettings,
@@ -18,6 +18,7 @@ from forespeak.speculation.settings import (
     SamplingSettings,
 )
 from forespeak.speculation.trace import Source
+from forespeak.ui.hardware import Hardware
 from forespeak.ui.preferences import RECENT_MODELS, Appearance, Preferences, PreferencesFile
 from forespeak.ui.structured_output import OutputKind, StructuredOutput
 
@@ -45,6 +46,7 @@ OTHER = Preferences(
     context_length=4096,
     reproducible=True,
     threads=3,
+    hardware=Hardware("Vulkan0", 12, "CPU", 0, Split.ROW, CacheType.Q8_0, True),
     sidebar_open=False,
     panel_open=False,
     window_size=(900, 700),
@@ -90,6 +92,7 @@ def test_no_file_and_a_broken_one_give_the_defaults(tmp_path: Path) -> None:
         ("max_tokens", 0),
         ("context_length", 1),
         ("threads", "many"),
+        ("hardware", "GPU"),
         ("window_size", [1]),
         ("window_size", [10, 10]),
         ("last_chat", -1),
@@ -160,3 +163,32 @@ def test_the_newest_models_come_first_and_once() -> None:
     preferences = preferences.with_recent(Path("5.gguf"))
     assert preferences.recent[0] == Path("5.gguf")
     assert len(preferences.recent) == len(set(preferences.recent)) == RECENT_MODELS
+
+
+def test_a_pair_is_loaded_as_they_say() -> None:
+    assert OTHER.load_request(Path("t.gguf"), Path("d.gguf")) == LoadRequest(
+        Path("t.gguf"),
+        Path("d.gguf"),
+        4096,
+        reproducible=True,
+        threads=3,
+        gpu_layers=12,
+        draft_gpu_layers=0,
+        device="Vulkan0",
+        draft_device="CPU",
+        split=Split.ROW,
+        cache_type=CacheType.Q8_0,
+        flash_attention=True,
+    )
+    assert Preferences().load_request(Path("t.gguf")) == LoadRequest(Path("t.gguf"))
+
+
+def test_only_what_the_engine_has_to_know_makes_it_load_again() -> None:
+    assert OTHER.loads_like(replace(OTHER, target=None, draft=None, marks="off", max_tokens=5))
+    for changed in (
+        replace(OTHER, context_length=512),
+        replace(OTHER, reproducible=False),
+        replace(OTHER, threads=None),
+        replace(OTHER, hardware=replace(OTHER.hardware, gpu_layers=11)),
+    ):
+        assert not OTHER.loads_like(changed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from forespeak.chats.records import JsonValue, Message, MessageState
 from forespeak.engines.engine import ChatMessage, GenerationRequest, Role, TextSourceSettings
@@ -12,6 +12,7 @@ from forespeak.speculation.json_values import sampling_record
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source, Step
 from forespeak.ui.conversation import MessageItem
+from forespeak.ui.hardware import Hardware
 from forespeak.ui.live_reply import LiveReply
 from forespeak.ui.preferences import Preferences
 
@@ -40,6 +41,8 @@ class ReplySettings:
     json_schema: str | None = None
     grammar: str | None = None
     """At most one of the two."""
+    threads: int | None = None
+    hardware: Hardware = field(default_factory=Hardware)
 
     @classmethod
     def of(cls, preferences: Preferences, *, has_draft: bool) -> ReplySettings:
@@ -59,6 +62,8 @@ class ReplySettings:
             preferences.reproducible,
             preferences.output.json_schema,
             preferences.output.bound_grammar,
+            preferences.threads,
+            preferences.hardware,
         )
 
     def record(self, plain_rate: float | None) -> dict[str, JsonValue]:
@@ -76,12 +81,14 @@ class ReplySettings:
             "target": self.target,
             "draft": self.draft,
             "reproducible": self.reproducible,
+            "threads": self.threads,
+            "hardware": self.hardware.plain(),
         }
 
     @property
     def plain_key(self) -> tuple[object, ...]:
         """What two speeds must share to be compared."""
-        return (self.target, self.reproducible)
+        return (self.target, self.reproducible, self.threads, self.hardware.of_target)
 
     def request(self, history: Sequence[ChatMessage]) -> GenerationRequest:
         return GenerationRequest(

@@ -11,6 +11,7 @@ from typing import Protocol
 from PySide6.QtCore import QObject, Signal, Slot
 
 from forespeak.engines.engine import (
+    CacheType,
     ConversionRequest,
     Converted,
     Died,
@@ -255,12 +256,17 @@ class PairController(QObject):
 
     def take_advice(self, suggestion: Suggestion) -> None:
         """Do what makes a pair fit that was found too large: it is kept as the user's own choice."""
-        preferences = self._preferences
+        preferences, settings = self._preferences, suggestion.settings
         match suggestion.kind:
             case SuggestionKind.CONTEXT:
-                preferences = replace(preferences, context_length=suggestion.settings.context_length)
+                preferences = replace(preferences, context_length=settings.context_length)
             case SuggestionKind.CACHE_TYPE:
-                preferences = replace(preferences, reproducible=False)
+                hardware = preferences.hardware.with_cache(CacheType(settings.cache_type))
+                preferences = replace(preferences, reproducible=False, hardware=hardware)
+            case SuggestionKind.GPU_LAYERS:
+                layers, of_draft = settings.gpu_layers, settings.draft_gpu_layers
+                hardware = replace(preferences.hardware, gpu_layers=layers, draft_gpu_layers=of_draft)
+                preferences = replace(preferences, hardware=hardware)
             case SuggestionKind.NO_DRAFT:
                 preferences = replace(preferences, draft=None)
             case _:
@@ -348,14 +354,7 @@ class PairController(QObject):
             return
         self._held = None
         self._set(PairStatus(PairState.LOADING, target, draft))
-        settings = self._preferences
-        request = LoadRequest(
-            target=target,
-            draft=draft,
-            context_length=settings.context_length,
-            reproducible=settings.reproducible,
-            threads=settings.threads,
-        )
+        request = self._preferences.load_request(target, draft)
         if self.check_memory is None:
             self._load(request)
         else:

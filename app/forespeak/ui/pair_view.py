@@ -207,7 +207,7 @@ def _tr(words: str) -> str:
 
 def best_advice(plan: MemoryPlan | None) -> Suggestion | None:
     """What the window can do by itself to make a pair fit, the best first."""
-    can = {SuggestionKind.CONTEXT, SuggestionKind.CACHE_TYPE, SuggestionKind.NO_DRAFT}
+    can = set(SuggestionKind) - {SuggestionKind.SMALLER_FILE}
     return next((each for each in (() if plan is None else plan.suggestions) if each.kind in can), None)
 
 

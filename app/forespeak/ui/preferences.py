@@ -10,11 +10,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from forespeak.engines.engine import TextSourceSettings
+from forespeak.engines.engine import LoadRequest, TextSourceSettings
 from forespeak.speculation.json_values import sampling_record
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
 from forespeak.ui.draft_sources import in_order
+from forespeak.ui.hardware import Hardware
 from forespeak.ui.sampling_record import sampling_from
 from forespeak.ui.structured_output import StructuredOutput
 from forespeak.whole_file import write_whole
@@ -63,6 +64,7 @@ class Preferences:
     context_length: int | None = None
     reproducible: bool = False
     threads: int | None = None
+    hardware: Hardware = field(default_factory=Hardware)
     sidebar_open: bool = True
     panel_open: bool = True
     window_size: tuple[int, int] = (1280, 820)
@@ -86,6 +88,16 @@ class Preferences:
         if has_model:
             return sources
         return tuple(source for source in sources if not source.uses_model) or (Source.PROMPT_LOOKUP,)
+
+    def load_request(self, target: Path, draft: Path | None = None) -> LoadRequest:
+        """How a pair is to be loaded."""
+        return self.hardware.applied(
+            LoadRequest(target, draft, self.context_length, self.reproducible, threads=self.threads)
+        )
+
+    def loads_like(self, other: Preferences) -> bool:
+        """Whether every pair would be loaded in the same way."""
+        return self.load_request(Path()) == other.load_request(Path())
 
     def with_recent(self, path: Path) -> Preferences:
         """`path` becomes the newest of the recently used models."""
@@ -136,7 +148,7 @@ def _plain(value: object) -> object:
             return asdict(value)
         case SamplingSettings():
             return sampling_record(value)
-        case StructuredOutput():
+        case StructuredOutput() | Hardware():
             return value.plain()
         case _:
             return value
@@ -248,6 +260,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "context_length": _optional(_whole(256)),
     "reproducible": _flag,
     "threads": _optional(_whole(1, 1024)),
+    "hardware": Hardware.parse,
     "sidebar_open": _flag,
     "panel_open": _flag,
     "window_size": _size,

@@ -223,13 +223,7 @@ class Session(QObject):
         if self._settings is not None:
             self._settings.deleteLater()
             self._settings = None
-        before, now = self._before_settings, self.preferences
-        needs_loading = (before.context_length, before.threads, before.reproducible) != (
-            now.context_length,
-            now.threads,
-            now.reproducible,
-        )
-        if needs_loading and not self._closed:
+        if not self.preferences.loads_like(self._before_settings) and not self._closed:
             self.pair.reload()
 
     @Slot(object)
