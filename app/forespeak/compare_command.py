@@ -108,9 +108,8 @@ class _Command:
         former: Results | None = None
         if self._options.resume is not None:
             stored = self._stored(self._options.resume)
-            plan, former = self._store.load(stored.id)
-            self._see_that_it_works(plan)
-            journal = self._store.journal(stored.id)
+            self._see_that_it_works(stored.plan)
+            plan, former, journal = self._store.taken(stored.id)
         else:
             plan = self._plan()
             self._see_that_it_works(plan)
@@ -124,12 +123,14 @@ class _Command:
         return result, journal
 
     def _stored(self, name: str) -> StoredComparison:
+        from forespeak.compare.store import State
+
         found = self._store.get(name)
         if name == "last":
             found = next((each for each in self._store.all() if each.can_resume), None)
         if found is None:
             raise UserFacingError(f"There is no comparison {name!r}.", "", "forespeak compare --list shows all.")
-        if not found.can_resume:
+        if found.state is State.COMPLETE:
             raise UserFacingError("This comparison is complete.", "", "Measure it again with --repeat and its report.")
         return found
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 from dataclasses import asdict
 
 import psutil
@@ -49,3 +51,28 @@ def test_our_own_work_is_not_that_of_others(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(psutil, "cpu_times", lambda: all_of_it._replace(user=all_of_it.user + 0.5))
     clock[0] = 2.0
     assert disturbance.since_last_look() == pytest.approx(0.5, abs=0.2)
+
+
+def test_beside_an_engine_of_its_own_other_children_are_others_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = psutil.Popen([sys.executable, "-c", "while True: sum(range(10_000))"])
+    this = psutil.Process()
+    try:
+        # Only what the child does counts as done on the machine.
+        total = psutil.cpu_times()
+        monkeypatch.setattr(psutil, "cpu_times", lambda: total._replace(user=total.user + _spent(this) + _spent(chat)))
+        clock = [0.0]
+        for engine, expected in ((None, 0.0), (this.pid, 0.3)):
+            look = Disturbance(lambda: clock[0], engine=lambda engine=engine: engine).since_last_look  # type: ignore[misc]
+            began = _spent(chat)
+            while _spent(chat) < began + 0.3:
+                time.sleep(0.01)
+            clock[0] += 1.0
+            assert look() == pytest.approx(expected, abs=0.1)
+    finally:
+        chat.kill()
+        chat.wait()
+
+
+def _spent(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)

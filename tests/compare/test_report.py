@@ -32,7 +32,18 @@ def record() -> dict[str, Any]:
 
 RUN = {
     *("pair", "category", "prompt", "temperature", "way", "repetition", "place", "seed", "began", "seconds"),
-    *("others_cores", "failure", "finish_reason", "identical", "differs_at", "text", "notices", "stats", "steps"),
+    *(
+        "others_cores",
+        "chatted",
+        "failure",
+        "finish_reason",
+        "identical",
+        "differs_at",
+        "text",
+        "notices",
+        "stats",
+        "steps",
+    ),
 }
 FIGURES = {
     *("runs", "failures", "tokens", "rate", "ratio", "whole_ratio", "first_token", "first_token_ratio", "prompt_rate"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import sys
@@ -15,11 +16,13 @@ from compare.lane_plans import FOUR, LOOKUP, OFF, OTHER, SMALL, measured, plan
 from compare.timed_engine import TimedEngine, prompts
 from forespeak.compare.control import Control
 from forespeak.compare.journal import lines_of
+from forespeak.compare.lane_report import report_csv
 from forespeak.compare.lane_results import result_of
 from forespeak.compare.runner import Happening, Paused, Ran, Results, Run, Running, Stepped, WentOn
 from forespeak.compare.session import measure
 from forespeak.compare.store import ComparisonStore, State
 from forespeak.engines.engine import GenerationRequest
+from forespeak.errors import UserFacingError
 
 TESTS = Path(__file__).resolve().parent.parent
 
@@ -30,8 +33,7 @@ def timed(run: Run) -> tuple[object, ...]:
 
 def go_on(folder: Path, comparison_id: str, engine: TimedEngine) -> Results:
     store = ComparisonStore(folder)
-    wanted, former = store.load(comparison_id)
-    journal = store.journal(comparison_id)
+    wanted, former, journal = store.taken(comparison_id)
     return measure(
         wanted, engine, journal, lambda _: None, Control(), former=former, clock=engine.clock, others=lambda: 0.0
     ).results
@@ -165,6 +167,8 @@ def test_what_a_killed_process_had_done_is_there_and_is_completed(tmp_path: Path
     assert child.stdout is not None
     with child.stdout:
         told = [child.stdout.readline().split() for _ in range(6)]
+        with pytest.raises(UserFacingError, match="being measured now"):
+            ComparisonStore(tmp_path).taken(told[0][0])
         # In the middle of the seventh run.
         time.sleep(0.02)
         child.kill()
@@ -214,3 +218,29 @@ def test_a_full_disk_costs_no_figures(tmp_path: Path) -> None:
     assert result.results.complete
     assert journal.problem is None
     assert len(store.load(journal.id)[1].runs) == 8
+
+
+def test_a_chat_meanwhile_stands_in_the_runs_that_it_met_and_in_the_report(tmp_path: Path) -> None:
+    control, engine = Control(), TimedEngine()
+
+    def listen(happening: Happening) -> None:
+        # From the middle of the third run to the middle of the fifth.
+        if isinstance(happening, Stepped) and happening.step.index == 1 and len(engine.requests) in {3, 5}:
+            control.set_chatting(len(engine.requests) == 3)
+
+    result, known = measured(plan(), tmp_path, engine, control=control, listen=listen, others=lambda: 0.5)
+    assert [run.chatted for run in result.results.runs] == [False, False, True, True, True, False, False, False]
+    kept = ComparisonStore(tmp_path).load(known)[1].runs
+    assert [run.chatted for run in kept] == [run.chatted for run in result.results.runs]
+    assert any("A chat was answered during 3 of 8 runs" in note for note in result.notes)
+    # What the chat took is not put down to other programs.
+    assert any("during 5 of 5 runs" in note for note in result.notes)
+    rows = list(csv.DictReader(report_csv(result).splitlines()))
+    assert [row["chatted"] for row in rows].count("True") == 3
+
+
+def test_a_run_of_before_that_was_written_down_says_nothing_of_chats(tmp_path: Path) -> None:
+    _, known = measured(plan(), tmp_path)
+    path = tmp_path / f"{known}.jsonl"
+    path.write_text(path.read_text(encoding="utf-8").replace('"chatted": false, ', ""), encoding="utf-8")
+    assert [run.chatted for run in ComparisonStore(tmp_path).load(known)[1].runs] == [False] * 8

@@ -112,14 +112,44 @@ def test_a_damaged_line_costs_one_run(store: ComparisonStore, tmp_path: Path) ->
     assert len(store.load(known)[1].runs) == 6
 
 
-def test_one_that_goes_on_is_not_complete(store: ComparisonStore) -> None:
+def test_one_that_goes_on_is_left_alone_by_others(store: ComparisonStore) -> None:
     engine = TimedEngine()
     seen: list[State] = []
 
     def look(_: object) -> str | None:
-        seen.extend(stored.state for stored in store.all())
+        (stored,) = store.all()
+        seen.append(stored.state)
+        assert not stored.can_resume
+        for others in (store.taken, store.remove):
+            with pytest.raises(UserFacingError, match="being measured now"):
+                others(stored.id)
+        store.rename(stored.id, f"Name {len(seen)}")
         return None
 
     engine.fails = look
-    measured(plan(), store._folder, engine)
-    assert set(seen) == {State.INTERRUPTED}
+    known = measured(plan(), store._folder, engine)[1]
+    assert set(seen) == {State.RUNNING}
+    stored = store.get(known)
+    assert stored is not None
+    assert (stored.state, stored.done, stored.name) == (State.COMPLETE, 8, "Name 8")
+    assert [path.suffix for path in store._folder.iterdir()] == [".jsonl"]
+
+
+def test_one_goes_on_with_it_at_a_time(store: ComparisonStore) -> None:
+    engine = TimedEngine()
+    known = measured(plan(), store._folder, engine, cancelled=lambda: len(engine.requests) == 3)[1]
+    journal = store.taken(known)[2]
+    with pytest.raises(UserFacingError, match="being measured now"):
+        ComparisonStore(store._folder).taken(known)
+    journal.release()
+    store.taken(known)[2].release()
+    store.remove(known)
+
+
+def test_what_cannot_be_read_is_not_kept_from_others(store: ComparisonStore, tmp_path: Path) -> None:
+    keep(store)
+    path = tmp_path / "kept" / "foreign.jsonl"
+    path.write_bytes(b"[1]\n")
+    for _ in range(2):
+        with pytest.raises(UserFacingError, match="cannot be read"):
+            store.taken("foreign")

@@ -146,9 +146,11 @@ class DeskDouble:
     failing_pair: str = ""
     resumed: list[str] = field(default_factory=list)
     stops_after: int | None = None
+    chatted: Callable[[], bool] = lambda: False
 
     def measure(self, plan: Plan, name: str, listen: Callable[[Happening], None], control: Control) -> str:
         self.measured.append(plan)
+        self.chatted = control.chatted
         if self.error is not None:
             raise self.error
         if self.fault is not None:

@@ -178,6 +178,9 @@ def test_a_message_meanwhile_is_answered_and_said_to_disturb(opened: Opener, qtb
     found.app.window.show_page(COMPARE_PAGE)
     assert "disturbs" in found.page.running.problem.text()
     assert found.page.running.problem.isVisible()
+    # The runs that it met say so; the next ones do not.
+    assert found.desk.chatted() is True
+    assert found.desk.chatted() is False
 
 
 def test_while_a_reply_is_written_nothing_starts(opened: Opener, qtbot: QtBot) -> None:

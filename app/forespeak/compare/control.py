@@ -12,6 +12,8 @@ class Control:
         self._stopped = threading.Event()
         self._free = threading.Event()
         self._free.set()
+        self._lock = threading.Lock()
+        self._chatting = self._chatted = False
 
     def pause(self) -> None:
         self._free.clear()
@@ -23,6 +25,18 @@ class Control:
         """What is finished is kept. Ends a pause."""
         self._stopped.set()
         self._free.set()
+
+    def set_chatting(self, on: bool) -> None:
+        """Whether this program's own chat computes beside the comparison, which disturbs it."""
+        with self._lock:
+            self._chatting = on
+            self._chatted |= on
+
+    def chatted(self) -> bool:
+        """Whether a chat computed at any time since this was asked last."""
+        with self._lock:
+            found, self._chatted = self._chatted, self._chatting
+            return found
 
     @property
     def is_paused(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,15 +28,19 @@ from forespeak.compare.run_record import (
 from forespeak.compare.runner import Results, Run, compared, visit_of
 from forespeak.engines.engine import Loaded
 from forespeak.errors import UserFacingError
+from forespeak.models.file_lock import FileLock
 
 FORMAT = 1
 Json = dict[str, Any]
 FOREIGN = (ValueError, TypeError, KeyError, IndexError, AttributeError, StopIteration, RecursionError)
 """What reading values that are not ours may raise."""
+_LOCK = ".lock"
+_LOOKS, _LOOK_SECONDS = 5, 0.02
+"""Whoever lists comparisons holds a lock for a moment, to see whether it is free."""
 
 
 class Journal:
-    """Appends to a comparison's file. One writer at a time.
+    """Appends to a comparison's file. Whoever measures takes it first; its name may be changed meanwhile.
 
     A disk that refuses a line is asked again with the next one; `problem` says why it last refused, None if all that
     was noted is written.
@@ -44,11 +49,49 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._waiting: list[str] = []
+        self._lock = FileLock(path.with_suffix(_LOCK))
         self.problem: UserFacingError | None = None
 
     @property
     def id(self) -> str:
         return self.path.stem
+
+    def take(self) -> None:
+        """Be the only one who measures it or removes it, until `release`. Raises UserFacingError if somebody else is.
+
+        Nothing happens if it is taken by this journal already. However the process ends, it is free again.
+        """
+        for _ in range(_LOOKS):
+            if self._lock.held or self._acquired():
+                return
+            time.sleep(_LOOK_SECONDS)
+        raise UserFacingError(
+            "This comparison is being measured now.",
+            "It goes on in the window, or on a command line.",
+            "Wait for its end, or end it there first.",
+        )
+
+    def release(self) -> None:
+        self._lock.release()
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether somebody measures it now, here or in another process."""
+        if not self.path.with_suffix(_LOCK).exists():
+            return False
+        look = FileLock(self.path.with_suffix(_LOCK))
+        try:
+            free = look.acquire()
+        except OSError:
+            return False
+        look.release()
+        return not free
+
+    def _acquired(self) -> bool:
+        try:
+            return self._lock.acquire()
+        except OSError as error:
+            raise _unsaved(self.path, error) from error
 
     def begin(self, plan: Plan, name: str, machine: MachineNotes) -> None:
         """Write the first line. Raises UserFacingError: without it there is no comparison."""
@@ -83,14 +126,18 @@ class Journal:
         try:
             _append(self.path, "".join(self._waiting).encode("utf-8", "surrogatepass"))
         except OSError as error:
-            self.problem = UserFacingError(
-                "The comparison could not be saved.",
-                f"{self.path.parent}: {error.strerror or error}.",
-                "Check that there is room on the disk and that you may write there.",
-            )
+            self.problem = _unsaved(self.path, error)
         else:
             self._waiting.clear()
             self.problem = None
+
+
+def _unsaved(path: Path, error: OSError) -> UserFacingError:
+    return UserFacingError(
+        "The comparison could not be saved.",
+        f"{path.parent}: {error.strerror or error}.",
+        "Check that there is room on the disk and that you may write there.",
+    )
 
 
 def _append(path: Path, data: bytes) -> None:

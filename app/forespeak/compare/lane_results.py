@@ -167,7 +167,13 @@ def notes_of(plan: Plan, results: Results) -> Iterator[str]:
     for pair, loaded in results.loaded.items():
         if loaded.draft_problem and pair not in results.problems:
             yield f"There was no draft in one of the loads. {loaded.draft_problem}"
-    disturbed = busy_words([run.others_cores for run in results.runs])
+    chatted = sum(run.chatted for run in results.runs)
+    if chatted:
+        yield (
+            f"A chat was answered during {chatted} of {len(results.runs)} runs: these figures may be off. "
+            "Measure again while nobody chats."
+        )
+    disturbed = busy_words([run.others_cores for run in results.runs if not run.chatted])
     if disturbed is not None:
         yield disturbed
     failures = [run.failure for run in results.runs if run.failure is not None]

@@ -82,12 +82,19 @@ def _installed() -> list[tuple[str, str]]:
 class Disturbance:
     """How many cores other programs kept busy, on average, between two looks.
 
-    `clock` and `others` are for tests: seconds, and core-seconds that others have used so far.
+    `engine` is the process that computes what is measured, once there is one: then all other processes are others, be
+    they children of this one. `clock` and `others` are for tests: seconds, and core-seconds that others have used so
+    far.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, others: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        others: Callable[[], float] | None = None,
+        engine: Callable[[], int | None] = lambda: None,
+    ) -> None:
         self._clock = clock
-        self._others = _others_core_seconds if others is None else others
+        self._others = (lambda: _others_core_seconds(engine())) if others is None else others
         self._at, self._used = clock(), self._others()
 
     def since_last_look(self) -> float:
@@ -98,8 +105,8 @@ class Disturbance:
         return max(0.0, spent / elapsed) if elapsed > 0 else 0.0
 
 
-def _others_core_seconds() -> float:
-    """What all processes have used since the system's start, less this one and its children.
+def _others_core_seconds(engine: int | None) -> float:
+    """What all processes have used since the system's start, less this one and its engine, or all its children.
 
     Work at low priority counts too: it gives way on the processor, but not in caches and memory.
     """
@@ -107,7 +114,7 @@ def _others_core_seconds() -> float:
     busy = total.user + total.system + getattr(total, "nice", 0.0)
     this = psutil.Process()
     own = 0.0
-    for process in (this, *this.children(recursive=True)):
+    for process in (this, *_children_that_count(this, engine)):
         try:
             times = process.cpu_times()
         except psutil.Error:
@@ -115,3 +122,12 @@ def _others_core_seconds() -> float:
         own += times.user + times.system
         own += getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
     return float(busy - own)
+
+
+def _children_that_count(this: psutil.Process, engine: int | None) -> list[psutil.Process]:
+    if engine is None:
+        return this.children(recursive=True)
+    try:
+        return [psutil.Process(engine)]
+    except psutil.Error:
+        return []  # it has just ended

@@ -16,9 +16,10 @@ The JSON is one object. Times are seconds, sizes bytes, rates tokens per second;
     prompts         per prompt: category, name, text
     runs            per run: pair (index), category, prompt, temperature, way, repetition, place (in its visit), seed,
                     began (since began_at), seconds (of the whole run), others_cores (used by other programs
-                    meanwhile), failure, finish_reason, identical (to plain), differs_at (token, from 0), text, notices,
-                    stats (fields of GenerationStats) and steps: [emitted, tested, accepted, draft seconds, target
-                    seconds] each, the first one being the prompt's evaluation
+                    meanwhile), chatted (this program's own chat computed meanwhile), failure, finish_reason, identical
+                    (to plain), differs_at (token, from 0), text, notices, stats (fields of GenerationStats) and steps:
+                    [emitted, tested, accepted, draft seconds, target seconds] each, the first one being the prompt's
+                    evaluation
     summary         cells (one way in one category of one pair at one temperature), totals (over the categories),
                     overall (over everything) and auto_against_best_fixed; estimates are {value, count, low, high,
                     coverage}, in which the last three are null where there are too few values. The figures are
@@ -67,6 +68,7 @@ CSV_FIELDS = (
     "draft_time_share",
     "peak_memory_bytes",
     "others_cores",
+    "chatted",
     "identical",
     "differs_at",
     "finish_reason",
@@ -200,6 +202,7 @@ def run_figures(run: Run) -> dict[str, Any]:
         "began": run.began,
         "seconds": run.seconds,
         "others_cores": run.others_cores,
+        "chatted": run.chatted,
         "failure": run.failure,
         "finish_reason": run.finish.value if run.finish else None,
         "identical": run.identical,

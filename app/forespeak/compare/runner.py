@@ -41,7 +41,8 @@ class StepFigures:
 class Run:
     """One finished run, or one that failed: then `failure` says why, and there are no figures.
 
-    `others_cores`: processor cores that other programs used meanwhile, on average. `identical`: whether the tokens
+    `others_cores`: processor cores that other programs used meanwhile, on average; `chatted`: this program's own chat
+    computed meanwhile. `identical`: whether the tokens
     are those of plain in the same visit, else `differs_at` is the first one that is not, counted from 0; None where
     there is nothing to compare with. `began` counts seconds since the comparison's own beginning. `recording` is empty
     unless the runner was asked to keep it.
@@ -52,6 +53,7 @@ class Run:
     began: float
     seconds: float
     others_cores: float = 0.0
+    chatted: bool = False
     failure: str | None = None
     finish: FinishReason | None = None
     text: str = ""
@@ -318,6 +320,7 @@ class Runner:
         reply: Reply | None = None
         failure: str | None = None
         self._others()
+        self._control.chatted()
         began = self._clock()
         events = self._engine.generate(generation_request(self._comparison, task, first=first), self._cancelled)
         try:
@@ -325,7 +328,8 @@ class Runner:
         except UserFacingError as error:
             failure = str(error)
         seconds, others = self._clock() - began, self._others()
-        run = Run(task, seed_of(self._comparison, task), began - self._began, seconds, others, failure)
+        chatted = self._control.chatted()
+        run = Run(task, seed_of(self._comparison, task), began - self._began, seconds, others, chatted, failure)
         if reply is None:
             return run
         if reply.reason is FinishReason.CANCELLED:

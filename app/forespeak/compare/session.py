@@ -29,7 +29,8 @@ def measure(
     """Measure a plan and note every run at once. Blocks: windows call it on a thread of their own.
 
     `former`: what was read from the same journal, to be gone on with. What was finished is kept however it ends; a
-    disk that refuses costs nothing that is in memory, and `journal.problem` then says so.
+    disk that refuses costs nothing that is in memory, and `journal.problem` then says so. The journal is taken
+    meanwhile, and released at the end. Raises UserFacingError if somebody else has it.
     """
 
     def hear(happening: Happening) -> None:
@@ -56,8 +57,12 @@ def measure(
         former=former,
         budget_seconds=plan.budget_seconds,
     )
-    result = result_of(plan, runner.run())
-    journal.ended(state_of(result.results).value, result.headline)
+    journal.take()
+    try:
+        result = result_of(plan, runner.run())
+        journal.ended(state_of(result.results).value, result.headline)
+    finally:
+        journal.release()
     return result
 
 

@@ -33,7 +33,9 @@ class State(Enum):
     OUT_OF_TIME = "out of time"
     STOPPED = "stopped"
     INTERRUPTED = "interrupted"
-    """It never said that it ended: it goes on now, or the program was killed."""
+    """It never said that it ended: the program was killed."""
+    RUNNING = "running"
+    """It is measured now, here or in another process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class StoredComparison:
 
     @property
     def can_resume(self) -> bool:
-        return self.state is not State.COMPLETE
+        return self.state not in {State.COMPLETE, State.RUNNING}
 
     @property
     def words(self) -> str:
@@ -101,9 +103,18 @@ class ComparisonStore:
         journal.begin(plan, _tidy(name) or usual_name(plan), machine)
         return journal
 
-    def journal(self, comparison_id: str) -> Journal:
-        """To go on with a comparison. Raises UserFacingError if it is not there."""
-        return Journal(self._existing(comparison_id))
+    def taken(self, comparison_id: str) -> tuple[Plan, Results, Journal]:
+        """To go on with a comparison: what there is of it, and its journal, taken until it is released.
+
+        Raises UserFacingError if it is not there, cannot be read, or is being measured.
+        """
+        journal = Journal(self._existing(comparison_id))
+        journal.take()
+        try:
+            return *results_of(journal.path), journal
+        except BaseException:
+            journal.release()
+            raise
 
     def all(self) -> tuple[StoredComparison, ...]:
         """The newest first. Files that are damaged, foreign or of a newer version are left alone and not listed."""
@@ -128,20 +139,25 @@ class ComparisonStore:
 
     def rename(self, comparison_id: str, name: str) -> None:
         """An empty name changes nothing. Raises UserFacingError."""
-        journal = self.journal(comparison_id)
+        journal = Journal(self._existing(comparison_id))
         if _tidy(name):
             journal.named(_tidy(name))
         if journal.problem is not None:
             raise journal.problem
 
     def remove(self, comparison_id: str) -> RemovedComparison:
-        """Hide it until `finish` or `undo`. Raises UserFacingError."""
+        """Hide it until `finish` or `undo`. Raises UserFacingError, also while it is measured."""
         path = self._existing(comparison_id)
         hidden = path.with_suffix(_REMOVED)
-        with _told("The comparison could not be removed."):
-            path.replace(hidden)
-            # The day until it is forgotten begins now.
-            os.utime(hidden)
+        journal = Journal(path)
+        journal.take()
+        try:
+            with _told("The comparison could not be removed."):
+                path.replace(hidden)
+                # The day until it is forgotten begins now.
+                os.utime(hidden)
+        finally:
+            journal.release()
         return RemovedComparison(path, hidden)
 
     def _path(self, comparison_id: str) -> Path:
@@ -185,6 +201,8 @@ def _stored(path: Path) -> StoredComparison | None:
                     state, headline = State(record["state"]), str(record["headline"])
                 case _:
                     state = State.INTERRUPTED  # it was begun again
+        if state is State.INTERRUPTED and Journal(path).is_taken:
+            state = State.RUNNING
         plan = plan_from(head["plan"])
         return StoredComparison(
             path.stem,

@@ -63,6 +63,11 @@ class WaitingEngine:
                 return body
         return None
 
+    @property
+    def pid(self) -> int | None:
+        """Of the process that computes, if the client has one and it runs."""
+        return getattr(self._client, "pid", None)
+
     def close(self) -> None:
         self._client.close()
 

@@ -117,6 +117,7 @@ class CompareController(QObject):
         self._waiting: deque[Callable[[], None]] = deque()
         self._awake = False
         self._control = Control()
+        self._chatting = False
         self._thread: threading.Thread | None = None
         self._lanes: dict[Place, int] = {}
         self._live: _Live | None = None
@@ -163,6 +164,11 @@ class CompareController(QObject):
             self._control.stop()
             self._set(replace(self.status, state=CompareState.STOPPING))
 
+    def set_chatting(self, on: bool) -> None:
+        """A chat is answered meanwhile: the runs that it meets say so."""
+        self._chatting = on
+        self._control.set_chatting(on)
+
     def close(self, seconds: float = 1.5) -> None:
         """The window closes: what is done is kept."""
         self._control.stop()
@@ -180,6 +186,7 @@ class CompareController(QObject):
         lanes = plan.all_lanes
         self._lanes = {place: lanes.index(lane) for place, lane in plan.lanes_by_place.items()}
         self._control = control = Control()
+        control.set_chatting(self._chatting)
         self._live = None
         before = self._before
         self._set(CompareStatus(CompareState.RUNNING, tuple(lane.name for lane in lanes)))

@@ -11,7 +11,7 @@ from forespeak.compare.control import Control
 from forespeak.compare.journal import Journal
 from forespeak.compare.lane_results import result_of
 from forespeak.compare.lanes import Plan
-from forespeak.compare.machine import machine_notes
+from forespeak.compare.machine import Disturbance, machine_notes
 from forespeak.compare.plan import Prompt
 from forespeak.compare.runner import Happening, Results
 from forespeak.compare.store import ComparisonStore, RemovedComparison, StoredComparison
@@ -68,13 +68,18 @@ class ComparisonDesk:
         return self._run(plan, self.store.begin(plan, machine_notes(), name), listen, control, None)
 
     def go_on(self, comparison: str, listen: Listen, control: Control) -> str:
-        plan, former = self.store.load(comparison)
-        return self._run(plan, self.store.journal(comparison), listen, control, former)
+        plan, former, journal = self.store.taken(comparison)
+        try:
+            return self._run(plan, journal, listen, control, former)
+        finally:
+            journal.release()
 
     def _run(self, plan: Plan, journal: Journal, listen: Listen, control: Control, former: Results | None) -> str:
         engine = WaitingEngine(self._connect)
         try:
-            result = session.measure(plan, engine, journal, listen, control, former=former)
+            # The chat's engine, and what other pages compute, are others too.
+            others = Disturbance(engine=lambda: engine.pid).since_last_look
+            result = session.measure(plan, engine, journal, listen, control, former=former, others=others)
         finally:
             engine.close()
         if journal.problem is not None:
@@ -133,4 +138,12 @@ class ComparisonDesk:
         write_file(path, text)
 
     def remove(self, comparisons: tuple[str, ...]) -> RemovedSeveral:
-        return RemovedSeveral([self.store.remove(each) for each in comparisons])
+        removed: list[RemovedComparison] = []
+        try:
+            for each in comparisons:
+                removed.append(self.store.remove(each))  # noqa: PERF401 -- those before one that fails count
+        except UserFacingError:
+            # All of them or none: what went before the one that cannot go comes back.
+            RemovedSeveral(removed).undo()
+            raise
+        return RemovedSeveral(removed)

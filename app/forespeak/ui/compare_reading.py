@@ -67,6 +67,7 @@ def history_row(stored: StoredComparison) -> HistoryRow:
         State.OUT_OF_TIME: _tr("out of time after {0} of {1} runs"),
         State.STOPPED: _tr("ended after {0} of {1} runs"),
         State.INTERRUPTED: _tr("interrupted after {0} of {1} runs"),
+        State.RUNNING: _tr("being measured, {0} of {1} runs so far"),
     }[stored.state].format(stored.done, stored.planned)
     summary = " · ".join(part for part in (state, stored.headline) if part)
     return HistoryRow(stored.id, stored.name, when_words(stored.created_at), summary)

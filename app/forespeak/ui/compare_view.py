@@ -198,7 +198,9 @@ class CompareView(QObject):
     @Slot()
     def _chat_busy(self) -> None:
         self._show_obstacle()
-        if not self._session.replies.busy_chats:
+        chatting = bool(self._session.replies.busy_chats)
+        self.controller.set_chatting(chatting)
+        if not chatting:
             self._show_chat()
         elif self.controller.busy and self._page is not None:
             words = self.tr("A message is being answered meanwhile, which disturbs what is measured now.")
