@@ -16,6 +16,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 
 PACKAGING = Path(__file__).resolve().parent
@@ -36,7 +37,15 @@ LLAMA_PACKAGE = "llama_cpp"
 DISTRIBUTIONS = ("forespeak", "huggingface-hub", "llama-cpp-python", "numpy", "PySide6-Essentials")
 """Whose versions are asked for at run time."""
 
+MLX_DISTRIBUTIONS = ("mlx", "mlx-lm", "mlx-metal")
+
 LEFT_OUT_MODULES = (
+    # Apple's kernels alone are 150 MB, and mlx-lm brings transformers: more than the rest of the bundle.
+    "mlx",
+    "mlx_lm",
+    "safetensors",
+    "tokenizers",
+    "transformers",
     "hf_xet",  # the Hub's own downloader; ours fetches by range
     "huggingface_hub.cli",
     "huggingface_hub.inference",
@@ -76,6 +85,21 @@ _KEPT_PLUGINS: Mapping[str, frozenset[str] | None] = {
 
 _KEPT_QT = frozenset({"Core", "DBus", "Gui", "Svg", "WaylandClient", "Widgets", "XcbQpa"})
 """Qt's libraries, without Qt6 and without what the system puts around it."""
+
+_SYSTEM_LIBRARIES = ("libstdc++.so", "libgcc_s.so", "libvulkan.so", "vulkan-1.dll")
+"""Never brought along: graphics drivers need those of the system that they are made for, and would find ours loaded.
+
+Where there is no Vulkan, the library for it is not loaded, and that is all.
+"""
+
+_STRIPPED = (
+    "libpython*.so*",
+    "python3*/lib-dynload/*.so",
+    f"{LLAMA_PACKAGE}/lib/*.so*",
+    "cryptography/hazmat/bindings/*.so",
+    "yaml/*.so",
+)
+"""What comes with its symbols, by place in the bundle. Libraries that a wheel's maker patched do not survive it."""
 
 _QT_LIBRARY = re.compile(r"(?:^|/)(?:lib)?Qt6?([A-Za-z0-9]+?)(?:\.abi3)?(?:\.so|\.dll|\.pyd|\.dylib|$)", re.IGNORECASE)
 
@@ -126,6 +150,11 @@ def is_wanted(destination: str) -> bool:
     """Whether a file that PyInstaller would collect belongs into the bundle; `destination` is its place there."""
     place = destination.replace("\\", "/")
     name = place.rsplit("/", 1)[-1]
+    if name.startswith(_SYSTEM_LIBRARIES):
+        return False
+    framework = re.search(r"(?:^|/)Qt(\w+)\.framework(?:/|$)", place)
+    if framework:
+        return framework[1] in _KEPT_QT
     if "PySide6/" not in place and not name.lower().startswith(("libqt6", "qt6")):
         # Copies of llama.cpp's libraries outside their folder would be loaded in their place.
         return not re.match(r"lib(ggml|llama)\b.*\.(so|dylib)", name) or place.startswith(f"{LLAMA_PACKAGE}/")
@@ -142,6 +171,28 @@ def is_wanted(destination: str) -> bool:
         return False
     library = _QT_LIBRARY.search(name)
     return library is None or library[1] in _KEPT_QT
+
+
+def wheel_tags() -> list[list[str]]:
+    """What each installed wheel was made for, such as [["cp312-cp312-macosx_14_0_arm64"]]; without MLX's."""
+    found = []
+    for distribution in metadata.distributions():
+        if distribution.name not in MLX_DISTRIBUTIONS:
+            lines = (distribution.read_text("WHEEL") or "").splitlines()
+            found.append([line.removeprefix("Tag: ") for line in lines if line.startswith("Tag: ")])
+    return found
+
+
+def least_mac(wheels: Iterable[Iterable[str]]) -> str:
+    """The oldest macOS that all wheels run on, such as "14.0", by the tags of each. Raises ValueError if none says."""
+    needed = []
+    for tags in wheels:
+        versions = [re.search(r"-macosx_(\d+)_(\d+)_", tag) for tag in tags]
+        asked = [(int(version[1]), int(version[2])) for version in versions if version]
+        if asked:
+            needed.append(min(asked))
+    major, minor = max(needed)
+    return f"{major}.{minor}"
 
 
 def size_of(folder: Path, skip: str = "") -> int:
@@ -226,6 +277,8 @@ def make_folder(dist: Path) -> Path:
     options = ["--noconfirm", "--clean", "--distpath", str(dist), "--workpath", str(work)]
     subprocess.run([sys.executable, "-m", "PyInstaller", *options, str(PACKAGING / "forespeak.spec")], check=True)
     folder = dist / NAME
+    if platform.system() == "Linux":
+        strip_symbols(folder / "_internal")
     size = size_of(folder, skip=f"{STARTER_PACKAGE}/")
     say(f"{folder}: {size / 1e6:.0f} MB without the starter model, {size_of(folder) / 1e6:.0f} MB with it")
     if size > MOST_BYTES:
@@ -233,6 +286,12 @@ def make_folder(dist: Path) -> Path:
             f"the bundle takes {size / 1e6:.0f} MB without the starter, {MOST_BYTES / 1e6:.0f} are allowed"
         )
     return folder
+
+
+def strip_symbols(contents: Path) -> None:
+    """Take out of a bundle's libraries what only a debugger reads, a tenth of the bundle. Raises CalledProcessError."""
+    found = [path for pattern in _STRIPPED for path in sorted(contents.glob(pattern)) if not path.is_symlink()]
+    subprocess.run(["strip", "--strip-unneeded", *map(str, found)], check=True)
 
 
 def debian_control(architecture: str, installed_bytes: int) -> str:
@@ -244,7 +303,7 @@ Section: science
 Priority: optional
 Architecture: {architecture}
 Installed-Size: {-(-installed_bytes // 1024)}
-Depends: libc6 (>= {_newest_libc()}), libegl1, libgl1
+Depends: libc6 (>= {_newest_libc()}), libegl1, libgcc-s1, libgl1, libstdc++6
 Recommends: fontconfig-config, fonts-dejavu-core | fonts-noto-core
 Suggests: libvulkan1, gnome-keyring
 Maintainer: The Forespeak authors <noreply@forespeak.invalid>

