@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +24,7 @@ from forespeak.compare.lane_results import result_of
 from forespeak.compare.runner import Happening, Paused, Ran, Results, Run, Running, Stepped, WentOn
 from forespeak.compare.session import measure
 from forespeak.compare.store import ComparisonStore, State
-from forespeak.engines.engine import GenerationRequest
+from forespeak.engines.engine import Buffer, CacheType, GenerationRequest, Loaded, Placement
 from forespeak.errors import UserFacingError
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -244,3 +247,27 @@ def test_a_run_of_before_that_was_written_down_says_nothing_of_chats(tmp_path: P
     path = tmp_path / f"{known}.jsonl"
     path.write_text(path.read_text(encoding="utf-8").replace('"chatted": false, ', ""), encoding="utf-8")
     assert [run.chatted for run in ComparisonStore(tmp_path).load(known)[1].runs] == [False] * 8
+
+
+def test_where_the_models_were_is_kept(tmp_path: Path) -> None:
+    placement = Placement(
+        ("CUDA0", "CPU"), 20, 33, CacheType.Q8_0, flash_attention=True, threads=4, buffers=(Buffer("cache", "CPU", 5),)
+    )
+
+    class OnGpu(TimedEngine):
+        def load(self, *arguments: Any) -> Loaded | None:
+            loaded = super().load(*arguments)
+            return loaded and replace(loaded, devices=("GPU (CUDA0)",), placement=placement)
+
+    result, known = measured(plan(), tmp_path, OnGpu())
+    kept = ComparisonStore(tmp_path).load(known)[1].loaded
+    assert kept == result.results.loaded
+    assert kept[0].placement == placement
+    # What an earlier version noted knew nothing of placements.
+    path = tmp_path / f"{known}.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        line.pop("placement", None)
+        line.pop("draft_placement", None)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert ComparisonStore(tmp_path).load(known)[1].loaded[0].placement is None

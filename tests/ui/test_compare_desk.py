@@ -232,3 +232,26 @@ def test_pausing_from_another_thread(desk: Desk, tmp_path: Path) -> None:
     thread.join(5.0)
     assert done
     assert replace(desk.desk.open(done[0]).values).ratio is not None
+
+
+def test_lanes_of_several_temperatures_are_replayed_beside_their_own_off(desk: Desk, tmp_path: Path) -> None:
+    lookup = Lane("Lookup", (Source.PROMPT_LOOKUP,))
+    lanes = (Lane("Off"), lookup, replace(lookup, name="Lookup, warm", temperature=0.8))
+    shown = desk.desk.open(desk.measure(plan_for(tmp_path, repeats=1, lanes=lanes))).values
+    assert " · temperature 0 and 0.8 · " in shown.subtitle
+    found = {lane.name: lane.base for lane in shown.recorded[0].lanes}
+    warm = "Off, temperature 0.8"
+    assert found == {warm: "", "Off": "", "Lookup": "Off", "Lookup, warm": warm}
+
+
+def test_several_are_removed_together_or_none(desk: Desk, tmp_path: Path) -> None:
+    kept = [desk.measure(plan_for(tmp_path, repeats=1)) for _ in range(2)]
+    journal = desk.desk.store.taken(kept[1])[2]
+    with pytest.raises(UserFacingError, match="being measured now"):
+        desk.desk.remove(tuple(kept))
+    assert {row.id for row in desk.desk.rows("")} == set(kept)
+    (row,) = (row for row in desk.desk.rows("") if row.id == kept[1])
+    assert not row.summary.startswith("interrupted")
+    journal.release()
+    desk.desk.remove(tuple(kept))
+    assert desk.desk.rows("") == ()

@@ -93,6 +93,65 @@ def test_equal_lanes_have_names_of_their_own_and_off_has_no_length(setup: Compar
     Plan(TARGET, lanes, (Prompt("a", "b", "c"),))
 
 
+def test_a_lane_may_have_a_temperature_of_its_own(setup: CompareSetup, qtbot: QtBot) -> None:
+    QTest.mouseClick(setup.lanes.add_button, Qt.MouseButton.LeftButton)
+    first, second = setup.lanes.rows
+    assert (first.temperature, first.heat.text()) == (None, "Temp. as set")
+    for _ in range(4):
+        QTest.keyClick(first.heat, Qt.Key.Key_Up)
+    second.what.setFocus()
+    QTest.keyClick(second.what, Qt.Key.Key_End)
+    second.heat.setFocus()
+    second.heat.selectAll()
+    QTest.keyClicks(second.heat, "0.75")
+    QTest.keyClick(second.heat, Qt.Key.Key_Return)
+    lanes = started(setup, qtbot).lanes
+    assert [(lane.name, lane.temperature) for lane in lanes] == [
+        ("Off", None),
+        ("Prompt lookup + Small · Auto · temperature 0.3", 0.3),
+        ("Off · temperature 0.75", 0.75),
+    ]
+    plan = Plan(TARGET, lanes, (Prompt("coding", "b", "c"),))
+    assert set(plan.bases) == {0.0, 0.3, 0.75}
+    setup.take_plan(plan)
+    assert started(setup, qtbot).lanes == lanes
+    QTest.keyClick(setup.lanes.rows[0].heat, Qt.Key.Key_Down)
+    for _ in range(9):
+        QTest.keyClick(setup.lanes.rows[0].heat, Qt.Key.Key_Down)
+    assert setup.lanes.lanes[1].temperature is None
+
+
+def test_off_against_off_is_set_up_again(setup: CompareSetup) -> None:
+    lanes = (Lane("Off"), Lane("Off (2)"))
+    setup.take_plan(Plan(TARGET, lanes, (Prompt("a", "b", "c"),)))
+    assert setup.lanes.lanes == lanes
+
+
+def test_lanes_fold_where_there_is_little_room(setup: CompareSetup, qtbot: QtBot) -> None:
+    row = setup.lanes.rows[0]
+    setup.resize(1400, 800)
+    qtbot.waitUntil(lambda: row.length.mapTo(row, row.length.rect().topLeft()).y() < 5)
+    setup.resize(420, 800)
+    qtbot.waitUntil(lambda: row.length.mapTo(row, row.length.rect().topLeft()).y() > row.what.height())
+    assert row.remove.mapTo(setup, row.remove.rect().topRight()).x() <= setup.width()
+    assert row.what.width() >= row.length.width() + row.heat.width()
+
+
+def test_a_draft_from_a_file_becomes_a_lane(setup: CompareSetup, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(setup.lanes.fileRequested):
+        QTest.mouseClick(setup.lanes.file_button, Qt.MouseButton.LeftButton)
+    option = LaneOption("Elsewhere", (Source.DRAFT_MODEL,), TARGET.with_name("elsewhere.gguf"), None, "drafts")
+    setup.lanes.add_option(option)
+    assert setup.lanes.rows[-1].what.hasFocus()
+    assert [lane.name for lane in setup.lanes.lanes][-1] == "Elsewhere · Auto"
+    # It stays while more is found for the same target, and goes with another one.
+    setup.set_options((*OPTIONS, LaneOption("More", (Source.NGRAM_MOD,))))
+    assert setup.lanes.lanes[-1].draft == option.draft
+    setup.lanes.forget_added()
+    setup.set_options(OPTIONS)
+    assert setup.lanes.lanes[-1].draft != option.draft
+
+
 def test_a_lane_is_removed_but_never_the_last_one(setup: CompareSetup, qtbot: QtBot) -> None:
     assert not setup.lanes.rows[0].remove.isEnabled()
     QTest.mouseClick(setup.lanes.add_button, Qt.MouseButton.LeftButton)

@@ -16,10 +16,12 @@ from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import Role
 from forespeak.errors import UserFacingError
+from forespeak.models.memory import Fit, MemoryPlan
 from forespeak.speculation.trace import Source
 from forespeak.ui.compare_controller import CompareState
 from forespeak.ui.compare_entry import COMPARE_PAGE
 from forespeak.ui.compare_export import PrivateDialog
+from forespeak.ui.compare_memory import MemoryDialog
 from forespeak.ui.compare_page import COMPARE_TAB, HISTORY_TAB, RESULT_TAB, ComparePage
 from forespeak.ui.compare_values import PromptKind
 from forespeak.ui.compare_view import CompareView
@@ -116,6 +118,69 @@ def test_both_lanes_write_while_it_runs(opened: Opener, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: not found.view.controller.busy)
     assert [lane.words for lane in page.running.lanes] == [found.desk.text] * 2
     assert all("tokens/s" in lane.rate.text() for lane in page.running.lanes)
+
+
+def test_what_does_not_fit_is_asked_about_first(opened: Opener, qtbot: QtBot) -> None:
+    found = opened()
+    weighed: list[object] = []
+
+    def check(request: object, _: object) -> MemoryPlan:
+        weighed.append(request)
+        return MemoryPlan(Fit.TOO_LARGE, (), (), "The pair needs 12 GB; 8 GB are free.")
+
+    found.app.session.pair.check_memory = check
+    for answer in ("cancel_button", "anyway_button"):
+        found.start()
+        # A second click while that is looked at asks nothing more.
+        found.start()
+        qtbot.waitUntil(lambda: bool(found.page.findChildren(MemoryDialog)))
+        (dialog,) = found.page.findChildren(MemoryDialog)
+        assert not found.view.controller.busy
+        assert found.desk.measured == []
+        QTest.mouseClick(getattr(dialog, answer), Qt.MouseButton.LeftButton)
+        qtbot.waitUntil(lambda: not found.page.findChildren(MemoryDialog))
+    qtbot.waitUntil(lambda: len(found.desk.measured) == 1 and not found.view.controller.busy)
+    assert len(weighed) == 2
+
+
+def test_one_that_is_gone_on_with_is_weighed_too(opened: Opener, qtbot: QtBot) -> None:
+    found = opened(DeskDouble({"k0": ("Half", OpenedDouble(plan_double(), values("k0", "Half", resumable=True)))}))
+    found.app.session.pair.check_memory = lambda *_: MemoryPlan(Fit.TOO_LARGE, (), (), "Too much.")
+    found.page.history.openRequested.emit("k0")
+    qtbot.waitUntil(lambda: found.page.tabs.currentIndex() == RESULT_TAB)
+    QTest.mouseClick(found.page.result.resume_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: bool(found.page.findChildren(MemoryDialog)))
+    found.page.findChildren(MemoryDialog)[0].reject()
+    assert found.desk.resumed == []
+    assert found.page.tabs.currentIndex() == RESULT_TAB
+
+
+def test_another_target_than_before_is_told(opened: Opener, qtbot: QtBot) -> None:
+    found = opened(kept("Rivers"))
+    found.page.history.openRequested.emit("k0")
+    qtbot.waitUntil(lambda: found.page.result.values is not None)
+    found.page.result.again_button.click()
+    assert found.page.setup.target.text() == "Target: Small · F32. The earlier comparison was of llama-3.1-8b."
+
+
+def test_each_lane_runs_beside_the_one_that_it_is_compared_with(opened: Opener, qtbot: QtBot) -> None:
+    found = opened(DeskDouble())
+    page = found.page
+    page.setup.lanes.rows[0].set_temperature(0.8)
+    page.setup.repeats.setValue(1)
+    shown: set[tuple[str, str]] = set()
+    found.view.controller.runEnded.connect(
+        lambda *_: shown.add((page.running.lanes[0].name.words, page.running.lanes[1].name.words))
+    )
+    page.setup.prompts.choose(PromptKind.TYPED)
+    page.setup.prompts.text.setPlainText("Why is snow quiet?")
+    page.setup.lanes.add_button.click()
+    found.start()
+    qtbot.waitUntil(lambda: page.tabs.currentIndex() == RESULT_TAB)
+    lanes = [lane.name for lane in found.desk.measured[0].lanes]
+    assert ("Off, temperature 0.8", lanes[1]) in shown
+    assert ("Off", lanes[2]) in shown
+    assert {left for left, _ in shown} == {"Off", "Off, temperature 0.8"}
 
 
 def test_paused_gone_on_and_ended_by_buttons(opened: Opener, qtbot: QtBot) -> None:

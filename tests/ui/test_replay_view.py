@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -146,3 +148,16 @@ def test_lanes_stand_below_each_other_in_a_narrow_window(view: ReplayView, qtbot
     view.resize(480, 900)
     qtbot.waitUntil(lambda: view.lanes[0].y() < view.lanes[1].y())
     assert view.minimumSizeHint().width() <= 460
+
+
+def test_each_lane_stands_beside_the_one_that_it_is_compared_with(view: ReplayView) -> None:
+    one = recorded(lanes=3)
+    off, model, lookup = one.lanes
+    warm = replace(off, name="Off, temperature 0.8")
+    lanes = (warm, off, replace(model, base="Off"), replace(lookup, base=warm.name))
+    view.show_recorded((replace(one, lanes=lanes),))
+    assert [view.against.itemText(number) for number in range(view.against.count())] == [model.name, lookup.name]
+    for number, expected in enumerate([("Off", model.name), (warm.name, lookup.name)]):
+        view.against.setCurrentIndex(number)
+        view.against.activated.emit(number)
+        assert tuple(lane.name.words for lane in view.lanes) == expected

@@ -94,7 +94,7 @@ class Disturbance:
         engine: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._clock = clock
-        self._others = (lambda: _others_core_seconds(engine())) if others is None else others
+        self._others: Callable[[], float] = others or (lambda: _others_core_seconds(engine()))
         self._at, self._used = clock(), self._others()
 
     def since_last_look(self) -> float:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from forespeak.engines.devices import LayerChoice
 from forespeak.engines.engine import (
     ConversionRequest,
     Converted,
@@ -41,9 +42,12 @@ def is_mlx(path: Path) -> bool:
 class EngineByFormat:
     """An Engine that hands each pair to the engine of its target. Making one imports neither."""
 
-    def __init__(self, pair_check: PairCheck, memory: PairMemory | None = None) -> None:
+    def __init__(
+        self, pair_check: PairCheck, memory: PairMemory | None = None, layer_choice: LayerChoice | None = None
+    ) -> None:
         self._pair_check = pair_check
         self._memory = memory
+        self._layer_choice = layer_choice
         self._engine: PairEngine[Any] | None = None
         self._runs_mlx = False
 
@@ -87,7 +91,7 @@ class EngineByFormat:
         if not mlx:
             from forespeak.engines.llamacpp.engine import LlamaEngine
 
-            return LlamaEngine(self._pair_check, self._memory)
+            return LlamaEngine(self._pair_check, self._memory, self._layer_choice)
         try:
             from forespeak.engines.mlx.engine import MlxEngine
         except ImportError as error:

@@ -192,7 +192,7 @@ class ModelSummary:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Memory that a loaded model takes on one device: `kind` is weights, cache, scores or buffers."""
+    """Memory that a loaded model takes on one device: `kind` is weights, cache, scores or buffers (to compute in)."""
 
     kind: str
     device: str
@@ -203,7 +203,7 @@ class Buffer:
 class Placement:
     """Where a loaded model really is, and with what it computes.
 
-    `devices` are names from the list of devices, those that hold layers, the processor's included. `gpu_layers` of
+    `devices` are names from the list of devices, those that hold layers, the processor's last. `gpu_layers` of
     `layers` are on GPUs; the output counts as a layer. `buffers`: as the engine told, empty where it does not.
     """
 
@@ -214,6 +214,7 @@ class Placement:
     flash_attention: bool
     threads: int
     buffers: tuple[Buffer, ...] = ()
+    split: Split = Split.NONE
 
 
 @dataclass(frozen=True, slots=True)

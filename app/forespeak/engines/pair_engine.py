@@ -152,6 +152,10 @@ class PairEngine(ABC, Generic[Model]):
     def engine(self) -> str:
         """Name and version of what computes."""
 
+    def _settled(self, request: LoadRequest) -> LoadRequest:
+        """The request with what it leaves to the engine decided. Raises UserFacingError for what cannot be."""
+        return request
+
     @abstractmethod
     def _prepare(self, request: LoadRequest) -> None:
         """Another target is about to be loaded."""
@@ -207,6 +211,7 @@ class PairEngine(ABC, Generic[Model]):
 
     def load(self, request: LoadRequest, progress: ProgressListener, cancelled: Callable[[], bool]) -> Loaded | None:
         """Load a pair in place of the former one; a target that stays the same stays loaded. None if cancelled."""
+        request = self._settled(request)
         target_is_new = self._request is None or replace(request, draft=self._request.draft) != self._request
         if target_is_new:
             self.close()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from forespeak.engines.engine import GenerationRequest, LoadRequest, Notice, Progress
+from forespeak.engines.engine import CacheType, GenerationRequest, LoadRequest, Notice, Progress, Split
 from forespeak.engines.parity_result import ParityRequest, ParityResult
 from forespeak.speculation.events import Event
 from forespeak.speculation.language_model import LanguageModel
@@ -17,7 +17,10 @@ from forespeak.speculation.sampling import Sampler
 
 @dataclass(frozen=True, slots=True)
 class PairConditions:
-    """A pair and all that its costs depend on. `engine` is name and version of what computes."""
+    """A pair and all that its costs depend on. `engine` is name and version of what computes.
+
+    Devices are those that are really used, by their descriptions, and layers those that are really on GPUs, -1 for all.
+    """
 
     target: Path
     draft: Path | None
@@ -27,6 +30,11 @@ class PairConditions:
     gpu_layers: int
     reproducible: bool
     context_length: int
+    draft_devices: tuple[str, ...] = ()
+    draft_gpu_layers: int = 0
+    split: Split = Split.NONE
+    cache_type: CacheType = CacheType.F16
+    flash_attention: bool = False
 
 
 class PairMemory(Protocol):

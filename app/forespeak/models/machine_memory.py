@@ -16,11 +16,18 @@ _NO_LIMIT = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A device that computes, by the driver's word. Bytes."""
+    """A device that computes, by the driver's word. Bytes.
+
+    `name` is for people, and unique; `device` is what the engine calls it. The rest is as in the engine's list.
+    """
 
     name: str
     free_bytes: int
     total_bytes: int
+    device: str = ""
+    integrated: bool = False
+    backend: str = ""
+    hardware_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
-from forespeak.models.machine_memory import Machine
+from forespeak.models.machine_memory import Gpu, Machine
 from forespeak.models.model_layout import ModelLayout, layout_of_file
-from forespeak.models.model_memory import ContextSettings, ModelMemory, memory_of
+from forespeak.models.model_memory import ContextSettings, memory_of
 from forespeak.models.sizes import compared_words, size_words
 
 MAIN_MEMORY = "main memory"
@@ -18,6 +18,8 @@ _PROGRAM_BYTES = 52_000_000
 """The engine's process before it loads anything: measured."""
 _GPU_BYTES = 300_000_000
 """What a driver keeps on a GPU for a process that computes there."""
+_FILLED = 0.95
+"""Of what is free on a GPU, so much is taken unasked: the plan may be a little off, and other programs draw there."""
 _TIGHT = 0.85
 """Above this share of what is free, little is left for other programs."""
 _SPARE, _SHARE = 300_000_000, 1.12
@@ -36,7 +38,8 @@ class MemorySettings:
     """How a pair is to be loaded; what differs between engines is said by whoever knows the engine.
 
     `context_length` None: the model's own, at most `usual_context`. `gpu_layers` -1: all; `draft_gpu_layers` None: as
-    the target. `batch` and `outputs` as in ContextSettings.
+    the target. `batch` and `outputs` as in ContextSettings; `draft_batch` and `draft_flash_attention` None: as the
+    target. `gpus` and `draft_gpus`: the names of those that get layers; None: all.
     """
 
     context_length: int | None = None
@@ -48,6 +51,25 @@ class MemorySettings:
     gpu_layers: int = 0
     draft_gpu_layers: int | None = None
     usual_context: int = 8192
+    draft_batch: int | None = None
+    draft_flash_attention: bool | None = None
+    gpus: tuple[str, ...] | None = None
+    draft_gpus: tuple[str, ...] | None = None
+
+    @property
+    def of_draft(self) -> MemorySettings:
+        """The same with what is said of the draft in the target's place."""
+        return replace(
+            self,
+            gpu_layers=self.gpu_layers if self.draft_gpu_layers is None else self.draft_gpu_layers,
+            batch=self.batch if self.draft_batch is None else self.draft_batch,
+            flash_attention=self.flash_attention if self.draft_flash_attention is None else self.draft_flash_attention,
+            gpus=self.gpus if self.draft_gpus is None else self.draft_gpus,
+        )
+
+    def gpus_of(self, machine: Machine) -> tuple[Gpu, ...]:
+        """Those that the target's layers are shared out between."""
+        return tuple(gpu for gpu in machine.gpus if self.gpus is None or gpu.name in self.gpus)
 
     def context_for(self, layout: ModelLayout) -> ContextSettings:
         own = min(layout.trained_context or self.usual_context, self.usual_context)
@@ -174,6 +196,31 @@ def plan(
     return MemoryPlan(fit, parts, devices, needs, found, settings.context_for(target).length)
 
 
+def fitting_layers(
+    target: ModelLayout, draft: ModelLayout | None, settings: MemorySettings, machine: Machine
+) -> MemorySettings:
+    """The settings with as many layers on GPUs as fit there, where -1 or None leaves that open.
+
+    A draft goes first, since all of it is read for every token that it guesses, and then the target's last layers; what
+    does not fit stays with the processor. As they were if everything fits, or if nothing is left open.
+    """
+
+    def fits(changed: MemorySettings) -> bool:
+        parts, _ = _sum(target, draft, changed, machine)
+        return all(need.needed_bytes <= _FILLED * need.free_bytes for need in _on_gpus(parts, machine))
+
+    of_draft = 0 if draft is None else settings.of_draft.gpu_layers
+    if (settings.gpu_layers >= 0 and of_draft >= 0) or fits(settings):
+        return settings
+    of_target = range(len(target.layers), -1, -1) if settings.gpu_layers < 0 else [settings.gpu_layers]
+    tries = [(layers, settings.draft_gpu_layers if draft is None else of_draft) for layers in of_target]
+    if draft is not None and of_draft < 0:
+        # A draft gives way only once nothing more of the target can.
+        tries += [(of_target[-1], layers) for layers in range(len(draft.layers), -1, -1)]
+    choices = [replace(settings, gpu_layers=layers, draft_gpu_layers=beside) for layers, beside in tries]
+    return next(filter(fits, choices), choices[-1])
+
+
 def plan_of_files(
     target: Path,
     draft: Path | None,
@@ -181,9 +228,9 @@ def plan_of_files(
     machine: Machine,
     quants: Sequence[Quant] = (),
 ) -> MemoryPlan:
-    """The plan for files on disk, each with all its shards. Raises GgufError."""
-    layouts = [layout_of_file(path) for path in (target, draft) if path is not None]
-    return plan(layouts[0], layouts[1] if draft is not None else None, settings, machine, quants)
+    """The plan for files on disk, each with all its shards, with as many layers on GPUs as fit. Raises GgufError."""
+    of_target, of_draft = layout_of_file(target), None if draft is None else layout_of_file(draft)
+    return plan(of_target, of_draft, fitting_layers(of_target, of_draft, settings, machine), machine, quants)
 
 
 def fit_of(size_bytes: int, machine: Machine) -> Fit:
@@ -221,13 +268,10 @@ def _sum(
     target: ModelLayout, draft: ModelLayout | None, settings: MemorySettings, machine: Machine
 ) -> tuple[tuple[Part, ...], tuple[DeviceNeed, ...]]:
     ledger = _Ledger()
-    layers = settings.gpu_layers
-    _add(ledger, "target", memory_of(target, settings.context_for(target), layers if machine.gpus else 0), machine)
+    _add(ledger, "target", target, settings, machine)
     if draft is not None:
-        layers = settings.gpu_layers if settings.draft_gpu_layers is None else settings.draft_gpu_layers
         # The draft's context is made like the target's; a shorter one of its own would end drafting early.
-        memory = memory_of(draft, settings.context_for(draft), layers if machine.gpus else 0)
-        _add(ledger, "draft", memory, machine)
+        _add(ledger, "draft", draft, settings.of_draft, machine)
     ledger.add(PartKind.PROGRAM, "", MAIN_MEMORY, _PROGRAM_BYTES)
     for gpu in machine.gpus:
         if any(part.device == gpu.name for part in ledger.parts):
@@ -235,29 +279,24 @@ def _sum(
     return tuple(ledger.parts), tuple(_devices(ledger.parts, machine))
 
 
-def _add(ledger: _Ledger, of: str, memory: ModelMemory, machine: Machine) -> None:
+def _add(ledger: _Ledger, of: str, layout: ModelLayout, settings: MemorySettings, machine: Machine) -> None:
+    gpus = settings.gpus_of(machine)
+    memory = memory_of(layout, settings.context_for(layout), settings.gpu_layers if gpus else 0)
     ledger.add(PartKind.WEIGHTS, of, MAIN_MEMORY, memory.host_weights)
     ledger.add(PartKind.CACHE, of, MAIN_MEMORY, memory.host_cache)
     ledger.add(PartKind.BUFFERS, of, MAIN_MEMORY, memory.host_buffers)
-    free = sum(gpu.free_bytes for gpu in machine.gpus)
-    for gpu in machine.gpus:
+    free = sum(gpu.free_bytes for gpu in gpus)
+    for gpu in gpus:
         # llama.cpp shares layers out by what is free on each; each needs buffers of its own.
-        share = gpu.free_bytes / free if free else 1 / len(machine.gpus)
+        share = gpu.free_bytes / free if free else 1 / len(gpus)
         ledger.add(PartKind.WEIGHTS, of, gpu.name, int(memory.gpu_weights * share))
         ledger.add(PartKind.CACHE, of, gpu.name, int(memory.gpu_cache * share))
         ledger.add(PartKind.BUFFERS, of, gpu.name, memory.gpu_buffers)
 
 
 def _devices(parts: Sequence[Part], machine: Machine) -> list[DeviceNeed]:
-    def needed(device: str) -> int:
-        return sum(part.size_bytes for part in parts if part.device == device)
-
-    on_gpus = [
-        DeviceNeed(gpu.name, needed(gpu.name), gpu.free_bytes, gpu.total_bytes)
-        for gpu in machine.gpus
-        if needed(gpu.name)
-    ]
-    main = needed(MAIN_MEMORY)
+    on_gpus = _on_gpus(parts, machine)
+    main = sum(part.size_bytes for part in parts if part.device == MAIN_MEMORY)
     if not machine.unified:
         return [DeviceNeed(MAIN_MEMORY, main, machine.available_bytes, machine.total_bytes), *on_gpus]
     # One memory: the GPU's part is main memory's, too, and may not pass the system's limit for it.
@@ -266,6 +305,15 @@ def _devices(parts: Sequence[Part], machine: Machine) -> list[DeviceNeed]:
     if any(device.needed_bytes > device.free_bytes for device in on_gpus):
         free = min(free, sum(device.free_bytes for device in on_gpus))
     return [DeviceNeed(MAIN_MEMORY, main, free, machine.total_bytes)]
+
+
+def _on_gpus(parts: Sequence[Part], machine: Machine) -> list[DeviceNeed]:
+    needs = []
+    for gpu in machine.gpus:
+        needed = sum(part.size_bytes for part in parts if part.device == gpu.name)
+        if needed:
+            needs.append(DeviceNeed(gpu.name, needed, gpu.free_bytes, gpu.total_bytes))
+    return needs
 
 
 def _needs(is_pair: bool, devices: Sequence[DeviceNeed], fit: Fit) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from forespeak.models.gguf import GgufError, GgufHeader
 from forespeak.models.hub_files import HubFileGroup
 from forespeak.models.machine_memory import Machine
-from forespeak.models.memory import MemorySettings, plan, plan_of_files
+from forespeak.models.memory import MemorySettings, fitting_layers, plan, plan_of_files
 from forespeak.models.model_layout import layout_of
 from forespeak.models.shards import shard_paths
 from forespeak.models.vocabulary import cached_header
@@ -63,7 +63,8 @@ def local_knowledge(
             if offer.making is not None and not target.is_dir():
                 headers = [cached_header(part) for part in shard_paths(target)]
                 copy = layout_of([made_header(headers, offer.making.number_format)])
-                return plan(layout_of(headers), copy, memory, machine)
+                original = layout_of(headers)
+                return plan(original, copy, fitting_layers(original, copy, memory, machine), machine)
             return rough_memory(_size(target), offer.size_bytes, machine)
         except (GgufError, OSError):
             return None

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from forespeak.engines.devices import Device, ModelSetting, draft_setting, target_setting
 from forespeak.engines.engine import DEFAULT_CONTEXT_LENGTH, LoadRequest
 from forespeak.errors import UserFacingError
 from forespeak.models.machine_memory import Gpu, Machine, now
-from forespeak.models.memory import Fit, MemoryPlan, MemorySettings, Quant, SuggestionKind, plan_of_files
+from forespeak.models.memory import (
+    Fit,
+    MemoryPlan,
+    MemorySettings,
+    Quant,
+    SuggestionKind,
+    fitting_layers,
+    plan_of_files,
+)
+from forespeak.models.model_layout import layout_of_file
 
 CPU_BATCH, GPU_BATCH = 128, 512
 """As in `engines.llamacpp.loading`."""
@@ -25,28 +37,93 @@ OPTIONS = {
 
 def machine_now() -> Machine:
     """The machine's memory with the GPUs that the engine can use. Takes a second where there are such; reads files."""
-    from forespeak.engines.gpu_list import gpus
+    from forespeak.engines.device_list import gpus
 
-    return now([Gpu(each.name, each.free_bytes, each.total_bytes) for each in gpus()])
+    return now(as_gpus(gpus()))
+
+
+def as_gpus(devices: Sequence[Device]) -> list[Gpu]:
+    """Devices for a memory plan, which tells them apart by what people call them."""
+    often = {name for name, count in Counter(device.description for device in devices).items() if count > 1}
+    return [
+        Gpu(
+            f"{device.description} ({device.name})" if device.description in often else device.description,
+            device.free_bytes,
+            device.total_bytes,
+            device.name,
+            device.is_integrated,
+            device.backend,
+            device.hardware_id,
+        )
+        for device in devices
+    ]
 
 
 def memory_settings(request: LoadRequest, machine: Machine) -> MemorySettings:
-    """What our engine makes of a request."""
-    on_gpu = request.gpu_layers != 0 and bool(machine.gpus)
+    """What our engine makes of a request. Raises UserFacingError for what it refuses."""
+    devices = [_device(gpu) for gpu in machine.gpus]
+    target, draft = target_setting(request, devices), draft_setting(request, devices)
     return MemorySettings(
         context_length=request.context_length,
-        cache_type="F32" if request.reproducible else "F16",
-        flash_attention=on_gpu and not request.reproducible,
-        batch=GPU_BATCH if on_gpu else CPU_BATCH,
+        cache_type=target.cache_type.value,
+        flash_attention=_uses_flash_attention(target),
+        batch=_batch(target),
         outputs=OUTPUT_ROWS,
-        gpu_layers=request.gpu_layers if on_gpu else 0,
+        gpu_layers=target.gpu_layers,
+        draft_gpu_layers=draft.gpu_layers if draft.gpu_layers != target.gpu_layers else None,
         usual_context=DEFAULT_CONTEXT_LENGTH,
+        draft_flash_attention=_uses_flash_attention(draft),
+        draft_batch=_batch(draft),
+        gpus=_names(target, machine),
+        draft_gpus=_names(draft, machine),
     )
 
 
 def plan_load(request: LoadRequest, machine: Machine, quants: Sequence[Quant] = ()) -> MemoryPlan:
-    """The plan for a request on a machine. Raises GgufError."""
+    """The plan for a request on a machine. Raises UserFacingError for a file that cannot be read, or as above."""
     return plan_of_files(request.target, request.draft, memory_settings(request, machine), machine, quants)
+
+
+def choose_layers(request: LoadRequest, devices: Sequence[Device]) -> LoadRequest:
+    """A `LayerChoice`: by the memory plan. The engine meets files that cannot be read itself."""
+    machine = now(as_gpus(devices))
+    try:
+        wanted = memory_settings(request, machine)
+        draft = None if request.draft is None else layout_of_file(request.draft)
+        settings = fitting_layers(layout_of_file(request.target), draft, wanted, machine)
+    except (UserFacingError, OSError):
+        return request
+    if settings == wanted:
+        return request
+    return replace(request, gpu_layers=settings.gpu_layers, draft_gpu_layers=settings.draft_gpu_layers)
+
+
+def _device(gpu: Gpu) -> Device:
+    """As the engine lists it; that it cannot share out rows is told by the engine itself."""
+    return Device(
+        gpu.device or gpu.name,
+        gpu.name,
+        "integrated GPU" if gpu.integrated else "GPU",
+        gpu.free_bytes,
+        gpu.total_bytes,
+        gpu.backend,
+        gpu.hardware_id,
+        splits_rows=True,
+    )
+
+
+def _names(setting: ModelSetting, machine: Machine) -> tuple[str, ...]:
+    devices = {device.name for device in setting.devices}
+    return tuple(gpu.name for gpu in machine.gpus if (gpu.device or gpu.name) in devices)
+
+
+def _batch(setting: ModelSetting) -> int:
+    return GPU_BATCH if setting.on_gpu else CPU_BATCH
+
+
+def _uses_flash_attention(setting: ModelSetting) -> bool:
+    # GPUs can, with few exceptions, where it is left to them.
+    return setting.on_gpu if setting.flash_attention is None else setting.flash_attention
 
 
 def plan_lines(target: Path, draft: Path | None = None) -> list[str]:
@@ -74,19 +151,19 @@ def see_that_it_fits(
     if anyway:
         return
     try:
-        plan = plan_load(request, machine())
+        planned = plan_load(request, machine())
     except UserFacingError:
         # The engine meets the same file and tells what is wrong with it.
         return
-    if plan.fit is not Fit.TOO_LARGE or (ask is not None and ask(f"{plan.sentence} Load it anyway?")):
+    if planned.fit is not Fit.TOO_LARGE or (ask is not None and ask(f"{planned.sentence} Load it anyway?")):
         return
     advice = [
         f"{each.words.removesuffix('.')} ({options[each.kind].format(context=each.settings.context_length)})."
-        for each in plan.suggestions
+        for each in planned.suggestions
         if each.kind in options
     ]
     raise UserFacingError(
         "This does not fit into this machine's memory.",
-        plan.sentence,
+        planned.sentence,
         " ".join([*advice, "--load-anyway loads it all the same; the system may become slow or end the program."]),
     )

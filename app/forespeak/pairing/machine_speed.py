@@ -77,6 +77,8 @@ class Setup:
     threads: int
     gpu_layers: int
     engine: str
+    cache_type: str = "F16"
+    flash_attention: bool = False
 
     @property
     def gpu_bandwidth(self) -> float | None:
@@ -241,7 +243,8 @@ def timings_of(kept: Iterable[LearnedPair], setup: Setup | None = None) -> tuple
         if not isinstance(drafting, dict):
             continue
         _gather(curves.setdefault(pair.target, {}), drafting.get("target_seconds"))
-        if pair.draft is not None:
+        # A draft on another device tells nothing of how quick this one is.
+        if pair.draft is not None and pair.conditions.get("draft_devices") in (None, [], list(setup.devices)):
             _gather(curves.setdefault(pair.draft, {}), _as_curve(drafting.get("draft_seconds")))
     timings = []
     for path, seconds in curves.items():
@@ -261,6 +264,8 @@ def _setup(conditions: Mapping[str, Any]) -> Setup | None:
             int(conditions["threads"]),
             int(conditions["gpu_layers"]),
             str(conditions["engine"]),
+            str(conditions.get("cache_type", "F16")),
+            bool(conditions.get("flash_attention")),
         )
     except (KeyError, TypeError, ValueError):
         return None

@@ -174,6 +174,11 @@ def _described(conditions: PairConditions) -> Json:
         "gpu_layers": conditions.gpu_layers,
         "reproducible": conditions.reproducible,
         "context": bucket,
+        "draft_devices": list(conditions.draft_devices),
+        "draft_gpu_layers": conditions.draft_gpu_layers,
+        "split": conditions.split.value,
+        "cache_type": conditions.cache_type.value,
+        "flash_attention": conditions.flash_attention,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
@@ -14,6 +14,7 @@ from forespeak.ui.navigation import Page, PageWidget
 from forespeak.ui.pair_controller import Models
 
 if TYPE_CHECKING:
+    from forespeak.models.library_item import LibraryItem
     from forespeak.ui.compare_view import CompareView
     from forespeak.ui.session import Session
 
@@ -43,12 +44,16 @@ class CompareEntry(QObject):
         if self._view is None:
             from forespeak.compare.store import FOLDER
             from forespeak.models.file_hashes import FileHashes
+            from forespeak.models.library import users_library
             from forespeak.ui.compare_desk import ComparisonDesk
             from forespeak.ui.compare_view import CompareView
 
+            def library(cancelled: Callable[[], bool]) -> Sequence[LibraryItem]:
+                return users_library().scan(cancelled=cancelled)
+
             hashes = FileHashes(self._where.models)
             desk = ComparisonDesk(self._where.data / FOLDER, self._connect, hashes.sha256)
-            self._view = CompareView(self._session, desk, self._where.data, self._models)
+            self._view = CompareView(self._session, desk, self._where.data, self._models, library)
         return self._view
 
     def close(self) -> None:

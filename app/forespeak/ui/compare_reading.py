@@ -98,11 +98,16 @@ def subtitle_of(stored: StoredComparison, result: ComparisonResult) -> str:
         plan.target.stem,
         prompts,
         _tr("{0} tokens").format(plan.tokens),
-        _tr("temperature {0}").format(f"{plan.sampling.temperature:g}"),
+        _tr("temperature {0}").format(_and(f"{each:g}" for each in plan.bases)),
         when_words(stored.created_at),
         machine,
     )
     return " · ".join(part for part in parts if part)
+
+
+def _and(words: Iterable[str]) -> str:
+    *first, last = words
+    return _tr("{0} and {1}").format(", ".join(first), last) if first else last
 
 
 def kind_words(category: str | None) -> str:
@@ -283,11 +288,20 @@ def recorded_of(plan: Plan, results: Results) -> tuple[Recorded, ...]:
         in_order = [(lane, runs[lane]) for lane in lanes if lane in runs]
         if len(in_order) > 1:
             shown.append(
-                Recorded(f"{kind_words(category)}: {name}", tuple(_recording(lane, run) for lane, run in in_order))
+                Recorded(
+                    f"{kind_words(category)}: {name}",
+                    tuple(_recording(lane, run, _base_of(plan, lane)) for lane, run in in_order),
+                )
             )
     return tuple(shown)
 
 
-def _recording(lane: Lane, run: Run) -> LaneRecording:
+def _base_of(plan: Plan, lane: Lane) -> str:
+    base = plan.bases[plan.temperature_of(lane)]
+    return "" if lane == base else base.name
+
+
+def _recording(lane: Lane, run: Run, base: str) -> LaneRecording:
     steps = tuple(recorded.step for recorded in run.recording)
-    return LaneRecording(lane.name, lane.is_off, steps, tuple(recorded.at for recorded in run.recording), run.rate)
+    ends = tuple(recorded.at for recorded in run.recording)
+    return LaneRecording(lane.name, lane.is_off, steps, ends, run.rate, base)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
@@ -24,6 +24,7 @@ class CompareRunning(QWidget):
         self._theme = LIGHT
         self._marks = MarkStyle.STRONG
         self._names: tuple[str, ...] = ()
+        self._plain = frozenset((0,))
         self._paused = False
         self.doing = words_label()
         self.doing.setProperty("heading", True)
@@ -88,10 +89,16 @@ class CompareRunning(QWidget):
 
     # -- what it is told
 
-    def begin(self, names: Sequence[str]) -> None:
-        """A comparison starts with these lanes, the plain one first. Two are shown: off, and the one that ran last."""
-        self._names = tuple(names)
+    def begin(self, names: Sequence[str], plain: Collection[int] = (0,)) -> None:
+        """A comparison starts with these lanes, of which `plain` are those that the others are compared with.
+
+        Two are shown: the plain one that ran last, and the other one that did.
+        """
+        self._names, self._plain = tuple(names), frozenset(plain)
         wanted = min(len(self._names), 2)
+        first = [
+            next((n for n in range(len(names)) if (n in self._plain) is is_plain), 0) for is_plain in (True, False)
+        ]
         while len(self.lanes) < wanted:
             lane = LaneView()
             lane.set_theme(self._theme)
@@ -102,18 +109,17 @@ class CompareRunning(QWidget):
             lane.setVisible(number < wanted)
             lane.clear()
             if number < wanted:
-                lane.set_name(self._names[number], is_plain=number == 0)
+                lane.set_name(self._names[first[number]], is_plain=number == 0)
         self.problem.hide()
         self.show_progress(0, 0, None)
         self.show_doing(self.tr("Starting"))
         self.set_paused(False)
 
     def _view_of(self, lane: int) -> LaneView:
-        if lane == 0:
-            return self.lanes[0]
-        view = self.lanes[1]
+        is_plain = lane in self._plain
+        view = self.lanes[0 if is_plain else 1]
         if view.name.words != self._names[lane]:
-            view.set_name(self._names[lane], is_plain=False)
+            view.set_name(self._names[lane], is_plain=is_plain)
             view.clear()
         return view
 

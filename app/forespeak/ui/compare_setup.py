@@ -34,6 +34,7 @@ class CompareSetup(QWidget):
         super().__init__(parent)
         self._theme = LIGHT
         self._obstacle = ""
+        self._target: str | None = None
         self._told = False
         """A problem stands where the estimate would be."""
         self.target = words_label()
@@ -121,9 +122,18 @@ class CompareSetup(QWidget):
 
     def set_target(self, name: str) -> None:
         """The chat's target; nothing if none is chosen."""
-        self.target.setText(self.tr("Target: {0}").format(name) if name else self.tr("No target is chosen."))
+        if name != self._target:
+            self._target = name
+            self.set_former_target("")
         self.models_button.setVisible(not name)
         self.set_obstacle("" if name else self.tr("Choose a model in the chat first: its target is what is compared."))
+
+    def set_former_target(self, name: str) -> None:
+        """What an earlier comparison was of, which is set up again with the target of now."""
+        words = self.tr("Target: {0}").format(self._target) if self._target else self.tr("No target is chosen.")
+        if name:
+            words = self.tr("{0}. The earlier comparison was of {1}.").format(words, name)
+        self.target.setText(words)
 
     def set_obstacle(self, words: str) -> None:
         """Why nothing can start now, whatever is set here."""
@@ -178,7 +188,11 @@ class CompareSetup(QWidget):
 
     def take_plan(self, plan: Plan) -> None:
         """As an earlier comparison was, its prompts apart where they were the user's own."""
-        lanes = [lane for lane in plan.lanes if not lane.is_off]
+        lanes = list(plan.lanes)
+        first = next((lane for lane in lanes if lane.is_off and lane.temperature is None), None)
+        if first is not None:
+            # It stands there by itself.
+            lanes.remove(first)
         self.lanes.set_lanes(lanes)
         self.repeats.setValue(plan.repeats)
         self.tokens.setValue(plan.tokens)

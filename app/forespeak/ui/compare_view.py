@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QFileDialog
 
 from forespeak.compare.lanes import Plan
 from forespeak.compare.plan import Prompt
 from forespeak.compare.prompts import suite_prompts
 from forespeak.engines.engine import Role
 from forespeak.errors import UserFacingError
+from forespeak.models.library_item import LibraryItem
 from forespeak.pairing.pairs import FOLDER, NamedPairs
 from forespeak.ui.appearance import mark_style
 from forespeak.ui.background import Worker
+from forespeak.ui.compare_choices import LaneChoices, ScanLibrary
 from forespeak.ui.compare_controller import CompareController, CompareState, Measuring
 from forespeak.ui.compare_entry import COMPARE_PAGE
 from forespeak.ui.compare_export import Exporter
 from forespeak.ui.compare_lanes_edit import LaneOption
+from forespeak.ui.compare_memory import MemoryGate
 from forespeak.ui.compare_page import COMPARE_TAB, RESULT_TAB, ComparePage
-from forespeak.ui.compare_planning import forecast_of, history_until, lane_options, plan_of
+from forespeak.ui.compare_planning import forecast_of, history_until, plan_of
 from forespeak.ui.compare_values import Forecast, HistoryRow, ResultValues, Setup
 from forespeak.ui.message_parts import plain_rate_of
 from forespeak.ui.pair_controller import Models, PairState
@@ -52,13 +56,22 @@ class Desk(Measuring, Protocol):
     def export(self, comparison: str, kind: str, path: Path, private: bool) -> None: ...
 
 
-class CompareView(QObject):
-    """`data` is the folder in which the kept pairs lie."""
+def no_library(_: Callable[[], bool]) -> Sequence[LibraryItem]:
+    return ()
 
-    def __init__(self, session: Session, desk: Desk, data: Path, models: Models) -> None:
+
+class CompareView(QObject):
+    """`data` is the folder in which the kept pairs lie; `library` lists the models on this computer."""
+
+    def __init__(
+        self, session: Session, desk: Desk, data: Path, models: Models, library: ScanLibrary = no_library
+    ) -> None:
         super().__init__(session)
-        self._session, self._desk, self._models = session, desk, models
+        self._session, self._desk = session, desk
         self._pairs_folder = data / FOLDER
+        self._choices = LaneChoices(session, models, self._pairs_folder, library, self)
+        self._shown_target: Path | None = None
+        """Of which the lanes are"""
         self._suite = suite_prompts()
         self._worker = Worker("comparisons", self)
         self.controller = CompareController(desk, self._put_chat_away, self)
@@ -75,6 +88,7 @@ class CompareView(QObject):
 
     def close(self) -> None:
         self.controller.close()
+        self._choices.close()
         self._worker.close(0.5)
 
     def make_page(self) -> ComparePage:
@@ -82,6 +96,11 @@ class CompareView(QObject):
         self._page = page = ComparePage(list(counts.items()))
         self._exporter = Exporter(page, self._worker, self._desk.export, self._failed)
         session = self._session
+        self._gate = MemoryGate(page, self._worker, lambda: session.pair.check_memory, lambda: session.pair.status.plan)
+        self._choices.found.connect(self._show_choices)
+        self._choices.failed.connect(self._failed)
+        self._choices.picked.connect(page.setup.lanes.add_option)
+        page.setup.lanes.fileRequested.connect(self._choose_draft)
         setup, running, result, history = page.setup, page.running, page.result, page.history
         setup.startRequested.connect(self.start)
         setup.changed.connect(self._estimate)
@@ -133,28 +152,26 @@ class CompareView(QObject):
         target = self._session.preferences.target
         page.setup.set_target(pair.name(target))
         self._show_obstacle()
-        if target is None:
+        if not self.controller.busy:
+            self._choices.show_pair()
+
+    @Slot(object, object)
+    def _show_choices(self, target: Path, options: tuple[LaneOption, ...]) -> None:
+        if target != self._session.preferences.target or self._page is None:
             return
-        preferences, has_draft = self._session.preferences, pair.has_draft
-        starter = pair.starter
-        candidates = [preferences.draft, *preferences.recent, None if starter is None else starter.draft]
-        known = {path: pair.name(path) for path in candidates if path is not None}
-        pairs, models = NamedPairs(self._pairs_folder), self._models
+        lanes = self._page.setup.lanes
+        if target != self._shown_target:
+            lanes.forget_added()
+        self._shown_target = target
+        self._page.setup.set_options(options)
 
-        def look() -> tuple[LaneOption, ...]:
-            kept = [each for each in pairs.of_target(target) if each.is_usable]
-            paths = [path for path in candidates if path is not None]
-            paths += [each.draft.path for each in kept if each.draft is not None]
-            drafts = [
-                (path, name) for path in dict.fromkeys(paths) if (name := _draft_name(models, target, path, known))
-            ]
-            return lane_options(preferences, has_draft, kept, drafts)
-
-        def found(options: tuple[LaneOption, ...]) -> None:
-            if target == self._session.preferences.target and self._page is not None:
-                self._page.setup.set_options(options)
-
-        self._worker.run(look, found, self._failed)
+    @Slot()
+    def _choose_draft(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(
+            self._page, self.tr("Choose a draft model"), "", self.tr("GGUF models (*.gguf);;All files (*)")
+        )
+        if name:
+            self._choices.pick(Path(name))
 
     def _show_obstacle(self) -> None:
         page = self._page
@@ -251,11 +268,11 @@ class CompareView(QObject):
     @Slot(object)
     def start(self, setup: Setup) -> None:
         target, preferences = self._session.preferences.target, self._session.preferences
-        if target is None or self.controller.busy:
+        if target is None or self.controller.busy or self._gate.asking:
             return
 
         def planned(plan: Plan) -> None:
-            self._begin(lambda: self.controller.start(plan, ""), plan)
+            self._begin_if_it_fits(lambda: self.controller.start(plan, ""), plan)
 
         self._worker.run(
             lambda: plan_of(setup, target, preferences, self._suite, self._desk.read_prompts), planned, self._failed
@@ -264,8 +281,11 @@ class CompareView(QObject):
     @Slot()
     def _resume(self) -> None:
         opened = self._opened
-        if opened is not None and not self.controller.busy:
-            self._begin(lambda: self.controller.resume(opened.values.id, opened.plan), opened.plan)
+        if opened is not None and not self.controller.busy and not self._gate.asking:
+            self._begin_if_it_fits(lambda: self.controller.resume(opened.values.id, opened.plan), opened.plan)
+
+    def _begin_if_it_fits(self, begin: Callable[[], None], plan: Plan) -> None:
+        self._gate.pass_by(plan, lambda: self._begin(begin, plan))
 
     def _begin(self, begin: Callable[[], None], plan: Plan) -> None:
         """The chat's engine gives way: not while it writes."""
@@ -277,7 +297,8 @@ class CompareView(QObject):
             self._failed(UserFacingError(words, self.tr("Both would be slow."), self.tr("Wait for it, or stop it.")))
             return
         self._session.parity.stop()
-        page.running.begin([lane.name for lane in plan.all_lanes])
+        lanes, bases = plan.all_lanes, set(plan.bases.values())
+        page.running.begin([lane.name for lane in lanes], [n for n, lane in enumerate(lanes) if lane in bases])
         page.show_running()
         page.show_tab(COMPARE_TAB)
         page.running.take_focus()
@@ -328,6 +349,7 @@ class CompareView(QObject):
             return
         watched = page.tabs.currentIndex() == COMPARE_TAB
         page.show_setup()
+        self._show_pair()
         self._search(self._query)
         if comparison:
             self._open(comparison, show=watched)
@@ -418,6 +440,8 @@ class CompareView(QObject):
         if not self.controller.busy:
             page.setup.take_plan(opened.plan)
             page.setup.take_focus()
+            if self._session.preferences.target != opened.plan.target:
+                page.setup.set_former_target(opened.plan.target.stem)
 
     @Slot(str)
     def _export(self, kind: str) -> None:
@@ -432,6 +456,9 @@ class CompareView(QObject):
     def _page_shown(self, name: str) -> None:
         if name == COMPARE_PAGE:
             self._show_chat()
+            if not self.controller.busy:
+                # To look through folders and headers would disturb it.
+                self._choices.look()
             self._search(self._query)
         elif self._page is not None:
             self._page.result.replay.player.pause()
@@ -440,19 +467,3 @@ class CompareView(QObject):
         if not isinstance(error, UserFacingError):
             raise error
         self._session.problems.show_dialog(error)
-
-
-def _draft_name(models: Models, target: Path, path: Path, known: Mapping[Path, str]) -> str:
-    """What people call a draft model that suits the target; nothing for any other file.
-
-    `known`: names that the window has already; those it has not are the files' own.
-    """
-    if path == target:
-        return ""
-    try:
-        if not path.exists() or not models.fit(target, path).fits:
-            return ""
-        name = known.get(path, path.stem)
-        return models.name(path) if name == path.stem else name
-    except UserFacingError:
-        return ""

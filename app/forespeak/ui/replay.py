@@ -32,7 +32,8 @@ class Phase(Enum):
 class LaneRecording:
     """One lane's reply. `ends` are the seconds, from the request on, at which each step's tokens were there.
 
-    `rate` is the whole reply's decoded tokens per second, as it was measured.
+    `rate` is the whole reply's decoded tokens per second, as it was measured; `base` names the lane that it is compared
+    with, if there is one.
     """
 
     name: str
@@ -40,6 +41,7 @@ class LaneRecording:
     steps: tuple[Step, ...]
     ends: tuple[float, ...]
     rate: float | None = None
+    base: str = ""
 
     def __post_init__(self) -> None:
         if len(self.steps) != len(self.ends):

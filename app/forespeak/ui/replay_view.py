@@ -211,7 +211,7 @@ class ReplayView(QWidget):
     @Slot(int)
     def _choose(self, number: int) -> None:
         lanes = self._recorded[number].lanes
-        others = [lane.name for lane in lanes[1:]]
+        others = [lane.name for lane in _others(lanes)]
         kept = self.against.currentText()
         self.against.clear()
         self.against.addItems(others)
@@ -222,8 +222,10 @@ class ReplayView(QWidget):
 
     @Slot(int)
     def _choose_lane(self, number: int) -> None:
-        recorded = self._recorded[max(self.prompts.currentIndex(), 0)]
-        self._pair = (recorded.lanes[0], *recorded.lanes[number + 1 : number + 2])
+        lanes = self._recorded[max(self.prompts.currentIndex(), 0)].lanes
+        chosen = _others(lanes)[number : number + 1]
+        base = next((lane for lane in lanes if chosen and lane.name == chosen[0].base), lanes[0])
+        self._pair = (base, *chosen)
         for view, lane in zip(self.lanes, self._pair, strict=False):
             view.set_name(lane.name, is_plain=lane.is_plain)
         self.lanes[1].setVisible(len(self._pair) > 1)
@@ -314,3 +316,8 @@ class ReplayView(QWidget):
                 self._mode_chosen(2)
             case _:
                 super().keyPressEvent(event)
+
+
+def _others(lanes: Sequence[LaneRecording]) -> tuple[LaneRecording, ...]:
+    """What may stand beside the lane that it is compared with: at other temperatures that is another one."""
+    return tuple(lane for lane in lanes[1:] if lane.base) or tuple(lanes[1:])

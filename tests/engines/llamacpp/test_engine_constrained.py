@@ -142,7 +142,7 @@ def theirs(
 
 
 def test_dry_is_llama_cpps(q4_1: Path) -> None:
-    model = NativeModel(q4_1, 0, lambda _: True)
+    model = NativeModel(q4_1, lambda _: True)
     vocabulary = model.vocabulary
     ours = tokens_with(vocabulary, ["\n", ":"])
     draw = random.Random(0)

@@ -6,14 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from forespeak.engines.engine import CacheType
 from forespeak.engines.llamacpp.bindings import NativeContext, NativeModel
 from forespeak.engines.llamacpp.model import LlamaModel
 
 
 @pytest.fixture
 def model(q4_1: Path) -> Iterator[LlamaModel]:
-    native = NativeModel(q4_1, 0, lambda _: True)
-    context = NativeContext(native, length=256, batch=64, outputs=9, threads=2, reproducible=True, on_cpu=True)
+    native = NativeModel(q4_1, lambda _: True)
+    context = NativeContext(
+        native, length=256, batch=64, outputs=9, threads=2, cache_type=CacheType.F32, flash_attention=False
+    )
     model = LlamaModel(native, context, 9, lambda: 2)
     yield model
     model.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from forespeak.engines.engine import CacheType
 from forespeak.engines.llamacpp.bindings import NativeContext, NativeModel
 from forespeak.engines.llamacpp.threads import ThreadGovernor, others_core_seconds, usable_cores
 
@@ -74,8 +75,10 @@ def test_another_process_is_seen_and_our_own_work_is_not() -> None:
 
 
 def test_scores_do_not_depend_on_the_number_of_threads(q4_1: Path) -> None:
-    native = NativeModel(q4_1, 0, lambda _: True)
-    context = NativeContext(native, length=256, batch=64, outputs=9, threads=1, reproducible=True, on_cpu=True)
+    native = NativeModel(q4_1, lambda _: True)
+    context = NativeContext(
+        native, length=256, batch=64, outputs=9, threads=1, cache_type=CacheType.F32, flash_attention=False
+    )
     tokens = native.vocabulary.tokenize("Threads share the work, not the answer.")
     one = context.decode(tokens, 0, 1).copy()
     context.clear()

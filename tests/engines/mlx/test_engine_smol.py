@@ -91,7 +91,7 @@ def test_tokens_are_llama_cpps(engine: MlxEngine) -> None:
 
     draft = starter_draft_path()
     assert draft is not None
-    theirs = NativeModel(draft, 0, lambda _: True)
+    theirs = NativeModel(draft, lambda _: True)
     ours = engine.target.vocabulary
     try:
         assert ours.size == theirs.vocabulary.size

@@ -11,14 +11,17 @@ import ctypes
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from forespeak.engines.devices import PROCESSOR, Device, ModelSetting
+from forespeak.engines.engine import CacheType, Split
 
 # ggml's OpenMP threads spin while they wait for each other, by default for so long that one busy core beside them
 # brings decoding to a crawl (a tenth and less). This many rounds cost nothing on an idle machine and keep 0.4 of the
@@ -29,12 +32,25 @@ os.environ.setdefault("GGML_NO_BACKTRACE", "1")
 
 import llama_cpp.llama_cpp as llama
 
-_F32, _F16 = 0, 1
-_FLASH_ATTENTION_AUTO, _FLASH_ATTENTION_OFF = -1, 0
+_CACHE_TYPES = {
+    CacheType.F32: 0,
+    CacheType.F16: 1,
+    CacheType.BF16: 30,
+    CacheType.Q8_0: 8,
+    CacheType.Q5_1: 7,
+    CacheType.Q5_0: 6,
+    CacheType.Q4_1: 3,
+    CacheType.Q4_0: 2,
+}
+"""Some of `enum ggml_type`"""
+_FLASH_ATTENTION = {None: -1, False: 0, True: 1}
+_SPLIT_MODES = {Split.NONE: 0, Split.LAYER: 1, Split.ROW: 2}
 FILE_TYPES = {"F32": 0, "Q4_0": 2, "Q2_K": 10}
 """Some of `enum llama_ftype`"""
 _LOG_ERROR, _LOG_CONTINUED = 4, 5
 _DEVICE_TYPES = {0: "CPU", 1: "GPU", 2: "integrated GPU", 3: "accelerator"}
+_TELLING = ("assigned to device", "buffer size", "flash_attn", "Flash Attention", " K (")
+"""Lines of the log with one of these say where a model lies and how it is computed (see `placement`)."""
 
 
 class NativeError(Exception):
@@ -48,6 +64,7 @@ class _Log:
         self._errors: deque[str] = deque(maxlen=8)
         self._level = 0
         self.listener: Callable[[str], None] | None = None
+        self._kept: list[str] | None = None
         # Referenced for ever: llama.cpp keeps the bare pointer.
         self._callback = llama.llama_log_callback(self._receive)
         llama.llama_log_set(self._callback, ctypes.c_void_p(0))
@@ -57,6 +74,8 @@ class _Log:
         self._level = self._level if level == _LOG_CONTINUED else level
         if self._level == _LOG_ERROR and line.strip():
             self._errors.append(line.strip())
+        if self._kept is not None and any(words in line for words in _TELLING):
+            self._kept.append(line)
         if self.listener is not None:
             self.listener(line)
         elif self._level >= 3 and os.environ.get("FORESPEAK_ENGINE_LOG"):
@@ -64,6 +83,16 @@ class _Log:
 
     def clear(self) -> None:
         self._errors.clear()
+
+    @contextmanager
+    def kept(self) -> Iterator[list[str]]:
+        """The lines that tell of a model's place, as they come meanwhile."""
+        lines: list[str] = []
+        self._kept = lines
+        try:
+            yield lines
+        finally:
+            self._kept = None
 
     def reason(self, otherwise: str) -> str:
         return self._errors[0] if self._errors else otherwise
@@ -100,40 +129,73 @@ def _start() -> _Log:
 _log = _start()
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
-    """A device that llama.cpp can compute on. Memory in bytes, as the driver tells it."""
+class _DeviceProperties(ctypes.Structure):
+    """`struct ggml_backend_dev_props`"""
 
-    name: str
-    description: str
-    kind: str
-    free_bytes: int
-    total_bytes: int
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("description", ctypes.c_char_p),
+        ("memory_free", ctypes.c_size_t),
+        ("memory_total", ctypes.c_size_t),
+        ("type", ctypes.c_int),
+        ("device_id", ctypes.c_char_p),
+        # More than the capabilities of today's version take.
+        ("capabilities", ctypes.c_bool * 64),
+    )
+
+
+def _pointer_from(name: str, argument: ctypes.c_void_p | ctypes.c_size_t) -> ctypes.c_void_p:
+    function = _ggml(name)
+    function.argtypes, function.restype = [type(argument)], ctypes.c_void_p
+    return ctypes.c_void_p(function(argument))
+
+
+def _handles() -> list[ctypes.c_void_p]:
+    count = _ggml("ggml_backend_dev_count")
+    count.restype = ctypes.c_size_t
+    return [_pointer_from("ggml_backend_dev_get", ctypes.c_size_t(index)) for index in range(count())]
 
 
 def devices() -> list[Device]:
-    count = _ggml("ggml_backend_dev_count")
+    """All devices that llama.cpp lists, processors included."""
+    return [_device(handle) for handle in _handles()]
+
+
+def _device(handle: ctypes.c_void_p) -> Device:
+    found = _DeviceProperties()
+    get = _ggml("ggml_backend_dev_get_props")
+    get.argtypes, get.restype = [ctypes.c_void_p, ctypes.POINTER(_DeviceProperties)], None
+    get(handle, ctypes.byref(found))
+    backend = _pointer_from("ggml_backend_dev_backend_reg", handle)
+    find = _ggml("ggml_backend_reg_get_proc_address")
+    find.argtypes, find.restype = [ctypes.c_void_p, ctypes.c_char_p], ctypes.c_void_p
+    return Device(
+        name=_text(found.name),
+        description=_text(found.description),
+        kind=_DEVICE_TYPES.get(found.type, "other"),
+        free_bytes=found.memory_free,
+        total_bytes=found.memory_total,
+        backend=_backend_name(backend),
+        hardware_id=_text(found.device_id) or None,
+        splits_rows=bool(find(backend, b"ggml_backend_split_buffer_type")),
+    )
+
+
+def backends() -> list[str]:
+    """What this build can compute with, as llama.cpp names it: CPU, CUDA, Vulkan, Metal, ROCm and others."""
+    count = _ggml("ggml_backend_reg_count")
     count.restype = ctypes.c_size_t
-    get = _ggml("ggml_backend_dev_get")
-    get.argtypes, get.restype = [ctypes.c_size_t], ctypes.c_void_p
-    found = []
-    for index in range(count()):
-        handle = ctypes.c_void_p(get(index))
-        free, total = ctypes.c_size_t(), ctypes.c_size_t()
-        _ggml("ggml_backend_dev_memory")(handle, ctypes.byref(free), ctypes.byref(total))
-        kind = _DEVICE_TYPES.get(_ggml("ggml_backend_dev_type")(handle), "other")
-        name, description = (
-            _device_text(function, handle) for function in ("ggml_backend_dev_name", "ggml_backend_dev_description")
-        )
-        found.append(Device(name, description, kind, free.value, total.value))
-    return found
+    return [_backend_name(_pointer_from("ggml_backend_reg_get", ctypes.c_size_t(index))) for index in range(count())]
 
 
-def _device_text(function: str, handle: ctypes.c_void_p) -> str:
-    call = _ggml(function)
-    call.argtypes, call.restype = [ctypes.c_void_p], ctypes.c_char_p
-    text: bytes | None = call(handle)
-    return (text or b"").decode("utf-8", errors="replace")
+def _backend_name(handle: ctypes.c_void_p) -> str:
+    name = _ggml("ggml_backend_reg_name")
+    name.argtypes, name.restype = [ctypes.c_void_p], ctypes.c_char_p
+    return _text(name(handle))
+
+
+def _text(raw: bytes | None) -> str:
+    return (raw or b"").decode("utf-8", errors="replace")
 
 
 def version() -> str:
@@ -202,14 +264,20 @@ class NativeVocabulary:
 
 
 class NativeModel:
-    """Weights and vocabulary of one GGUF file.
+    """Weights and vocabulary of one GGUF file. `told`: what llama.cpp said of where they went.
 
-    `progress` is told fractions from 0 to 1 and cancels by returning False. `read_whole`: copy the weights into memory
-    instead of mapping the file. Raises NativeError, also when cancelled.
+    Without a `setting`, no layers go onto a GPU. `progress` is told fractions from 0 to 1 and cancels by returning
+    False. `read_whole`: copy the weights into memory instead of mapping the file. Raises NativeError, also when
+    cancelled.
     """
 
     def __init__(
-        self, path: Path, gpu_layers: int, progress: Callable[[float], bool], *, read_whole: bool = False
+        self,
+        path: Path,
+        progress: Callable[[float], bool],
+        *,
+        setting: ModelSetting = PROCESSOR,
+        read_whole: bool = False,
     ) -> None:
         def report(fraction: float, _: object) -> bool:
             try:
@@ -218,12 +286,19 @@ class NativeModel:
                 return False
 
         params = llama.llama_model_default_params()
-        params.n_gpu_layers = gpu_layers
+        names = [device.name for device in setting.devices]
+        params.n_gpu_layers = setting.gpu_layers
+        params.split_mode = _SPLIT_MODES[setting.split]
+        # Named even where they are the usual ones, so that what was planned for is used, and ended by a null.
+        listed = {_device(handle).name: handle for handle in _handles()}
+        chosen = (ctypes.c_void_p * (len(names) + 1))(*(listed[name] for name in names))
+        params.devices = ctypes.cast(chosen, ctypes.c_void_p)
         if read_whole:
             params.load_mode = llama.LLAMA_LOAD_MODE_NONE
         params.progress_callback = llama.llama_progress_callback(report)
         _log.clear()
-        self._handle: Any = llama.llama_model_load_from_file(os.fsencode(path), params)
+        with _log.kept() as self.told:
+            self._handle: Any = llama.llama_model_load_from_file(os.fsencode(path), params)
         if not self._handle:
             raise NativeError(_log.reason("llama.cpp could not load the file"))
         self.vocabulary = NativeVocabulary(llama.llama_model_get_vocab(self._handle))
@@ -259,12 +334,11 @@ class NativeModel:
 
 
 class NativeContext:
-    """One sequence's KV cache over a model, with its batch buffers.
+    """One sequence's KV cache over a model, with its batch buffers. `told`: what llama.cpp said of them.
 
-    `reproducible`: F32 cache and no flash attention, so that a row of scores does not depend on the batch it was
-    evaluated in. `on_cpu`: no flash attention either; ggml's on CPUs takes its rows one by one, and a batch of five
-    behind 1,500 tokens takes 2.5 times as long with it. Raises NativeError if llama.cpp cannot make the context
-    (usually for lack of memory).
+    A row of scores does not depend on the batch it was evaluated in with an F32 cache and no flash attention only.
+    `flash_attention` None: where the devices can. Raises NativeError if llama.cpp cannot make the context (usually for
+    lack of memory).
     """
 
     def __init__(
@@ -275,8 +349,8 @@ class NativeContext:
         batch: int,
         outputs: int,
         threads: int,
-        reproducible: bool,
-        on_cpu: bool,
+        cache_type: CacheType,
+        flash_attention: bool | None,
     ) -> None:
         params = llama.llama_context_default_params()
         params.n_ctx = length
@@ -284,10 +358,11 @@ class NativeContext:
         params.n_outputs_max = outputs
         params.n_threads = params.n_threads_batch = threads
         params.no_perf = True
-        params.type_k = params.type_v = _F32 if reproducible else _F16
-        params.flash_attn_type = _FLASH_ATTENTION_OFF if reproducible or on_cpu else _FLASH_ATTENTION_AUTO
+        params.type_k = params.type_v = _CACHE_TYPES[cache_type]
+        params.flash_attn_type = _FLASH_ATTENTION[flash_attention]
         _log.clear()
-        self._handle: Any = llama.llama_init_from_model(model._handle, params)
+        with _log.kept() as self.told:
+            self._handle: Any = llama.llama_init_from_model(model._handle, params)
         if not self._handle:
             raise NativeError(_log.reason("llama.cpp could not make a context"))
         self._memory = llama.llama_get_memory(self._handle)

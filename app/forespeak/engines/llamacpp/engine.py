@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
+from forespeak.engines.devices import Device, LayerChoice, draft_setting, target_setting
 from forespeak.engines.engine import ConversionRequest, Converted, Loaded, LoadRequest, ModelSummary, PairCheck
 from forespeak.engines.llamacpp import bindings
 from forespeak.engines.llamacpp.loading import (
@@ -16,7 +17,6 @@ from forespeak.engines.llamacpp.loading import (
     convert,
     load_model,
     summary,
-    uses_gpu,
 )
 from forespeak.engines.llamacpp.model import LlamaModel
 from forespeak.engines.llamacpp.threads import ThreadGovernor, usable_cores
@@ -28,12 +28,18 @@ _ALL_F32 = "0"
 
 
 class LlamaEngine(PairEngine[LlamaModel]):
-    """GGUF files, evaluated by llama.cpp. Blocking; one call at a time."""
+    """GGUF files, evaluated by llama.cpp. Blocking; one call at a time.
+
+    `layer_choice` says how many layers go onto GPUs where a request leaves that open; None: all of them.
+    """
 
     computer = "llama.cpp"
 
-    def __init__(self, pair_check: PairCheck, memory: PairMemory | None = None) -> None:
+    def __init__(
+        self, pair_check: PairCheck, memory: PairMemory | None = None, layer_choice: LayerChoice | None = None
+    ) -> None:
         super().__init__(pair_check, memory)
+        self._layer_choice = layer_choice
         self._thread_count: Callable[[], int] = usable_cores
 
     @property
@@ -44,6 +50,27 @@ class LlamaEngine(PairEngine[LlamaModel]):
         self, request: ConversionRequest, progress: ProgressListener, cancelled: Callable[[], bool]
     ) -> Converted | None:
         return convert(request, progress, cancelled)
+
+    def _settled(self, request: LoadRequest) -> LoadRequest:
+        listed = bindings.devices()
+        # What cannot be is told before anything is unloaded for it.
+        target_setting(request, listed)
+        draft_setting(request, listed)
+        gpus = [self._with_own_memory(device) for device in listed if device.is_gpu]
+        if self._layer_choice is None or not gpus:
+            return request
+        return self._layer_choice(request, gpus)
+
+    def _with_own_memory(self, device: Device) -> Device:
+        """The device as it is without the loaded pair, which gives way to the next one."""
+        own = sum(
+            buffer.size_bytes
+            for model in (self._target, self._draft)
+            if model is not None
+            for buffer in model.placement.buffers
+            if buffer.device == device.name
+        )
+        return replace(device, free_bytes=min(device.total_bytes, device.free_bytes + own))
 
     def _prepare(self, request: LoadRequest) -> None:
         fixed = request.threads
@@ -58,7 +85,10 @@ class LlamaEngine(PairEngine[LlamaModel]):
         progress: ProgressListener,
         cancelled: Callable[[], bool],
     ) -> LlamaModel | None:
-        return load_model(request, path, start, share, progress, cancelled, self._thread_count)
+        # A pair's target is loaded first.
+        setting_of = target_setting if self._target is None else draft_setting
+        setting = setting_of(request, bindings.devices())
+        return load_model(request, setting, path, start, share, progress, cancelled, self._thread_count)
 
     def _beside(self, model: LlamaModel, request: LoadRequest) -> LlamaModel:
         return beside(model, request)
@@ -67,17 +97,22 @@ class LlamaEngine(PairEngine[LlamaModel]):
         steady(model, weights_are_f32=model.native.metadata("general.file_type") == _ALL_F32)
 
     def _conditions(self, request: LoadRequest, target: LlamaModel, with_draft: bool) -> PairConditions:
-        return conditions_of(request, target, with_draft)
+        return conditions_of(request, target, self._draft if with_draft else None)
 
     def _summary(self, path: Path, model: LlamaModel) -> ModelSummary:
         return summary(path, model)
 
     def _loaded(self, request: LoadRequest, loaded: Loaded) -> Loaded:
+        target, draft = (None if model is None else model.placement for model in (self._target, self._draft))
         return replace(
             loaded,
             devices=tuple(device.description for device in bindings.devices()),
             threads=self._thread_count(),
-            computes_on_cpu=not uses_gpu(request),
+            computes_on_cpu=any(
+                placement is not None and placement.gpu_layers < placement.layers for placement in (target, draft)
+            ),
+            placement=target,
+            draft_placement=draft,
         )
 
     def _twin(self) -> Self:

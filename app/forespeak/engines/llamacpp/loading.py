@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 
+from forespeak.engines.devices import Device, ModelSetting
 from forespeak.engines.drafting import MAX_DRAFT_LENGTH
 from forespeak.engines.engine import (
     DEFAULT_CONTEXT_LENGTH,
+    CacheType,
     ConversionRequest,
     Converted,
     LoadRequest,
     ModelSummary,
     NumberFormat,
+    Placement,
     Progress,
 )
 from forespeak.engines.llamacpp import bindings
@@ -33,6 +37,7 @@ ENGINE = f"llama.cpp {bindings.version()}"
 
 def load_model(
     request: LoadRequest,
+    setting: ModelSetting,
     path: Path,
     start: float,
     share: float,
@@ -55,10 +60,10 @@ def load_model(
         )
     native: bindings.NativeModel | None = None
     try:
-        native = bindings.NativeModel(path, request.gpu_layers, report, read_whole=_fits_twice(path, request))
+        native = bindings.NativeModel(path, report, setting=setting, read_whole=_fits_twice(path, setting))
         if not native.has_decoder:
             raise bindings.NativeError("the model does not generate text")
-        context = make_context(native, request, thread_count())
+        context = make_context(native, request, setting, thread_count())
     except bindings.NativeError as error:
         if native is not None:
             native.close()
@@ -67,64 +72,97 @@ def load_model(
         raise UserFacingError(
             f"{path.name} could not be loaded.",
             f"llama.cpp says: {error}.",
-            "The file may be damaged, of a kind that this version does not know, or too large for the memory.",
+            _remedy(setting),
         ) from error
-    return LlamaModel(native, context, MAX_DRAFT_LENGTH + 1, thread_count)
+    return LlamaModel(native, context, MAX_DRAFT_LENGTH + 1, thread_count, setting=setting)
 
 
-def _fits_twice(path: Path, request: LoadRequest) -> bool:
+def _remedy(setting: ModelSetting) -> str:
+    if setting.cache_type.is_quantised:
+        return (
+            f"Not every kind of model can be read from a cache in {setting.cache_type.value}: "
+            f"try the cache type {CacheType.F16.value}."
+        )
+    if setting.on_gpu:
+        return (
+            "The file may be damaged, of a kind that this version does not know, or too large for the GPU's memory: "
+            "try it with fewer layers there."
+        )
+    return "The file may be damaged, of a kind that this version does not know, or too large for the memory."
+
+
+def _fits_twice(path: Path, setting: ModelSetting) -> bool:
     """Whether the weights may be copied into memory of our own.
 
     A processor reads them from there one to two per cent faster than from a mapped file. Where memory is short the
     mapped file is better: the system may drop parts of it and read them again.
     """
-    return not uses_gpu(request) and psutil.virtual_memory().available > 2.5 * path.stat().st_size
+    return not setting.on_gpu and psutil.virtual_memory().available > 2.5 * path.stat().st_size
 
 
-def make_context(native: bindings.NativeModel, request: LoadRequest, threads: int) -> bindings.NativeContext:
+def make_context(
+    native: bindings.NativeModel, request: LoadRequest, setting: ModelSetting, threads: int
+) -> bindings.NativeContext:
     """Raises NativeError."""
     length = request.context_length or min(native.trained_context_length, DEFAULT_CONTEXT_LENGTH)
-    on_gpu = uses_gpu(request)
     return bindings.NativeContext(
         native,
         length=length,
-        batch=_GPU_BATCH if on_gpu else _CPU_BATCH,
+        batch=_GPU_BATCH if setting.on_gpu else _CPU_BATCH,
         outputs=MAX_DRAFT_LENGTH + 1,
         threads=threads,
-        reproducible=request.reproducible,
-        on_cpu=not on_gpu,
+        cache_type=setting.cache_type,
+        flash_attention=setting.flash_attention,
     )
 
 
 def beside(model: LlamaModel, request: LoadRequest) -> LlamaModel:
     """The same weights with another context, to be closed first. Raises UserFacingError."""
+    setting = model.setting
+    if request.reproducible:
+        setting = replace(setting, cache_type=CacheType.F32, flash_attention=False)
     try:
-        context = make_context(model.native, request, model.thread_count())
+        context = make_context(model.native, request, setting, model.thread_count())
     except bindings.NativeError as error:
         raise UserFacingError(
             "There is not enough memory beside the loaded models.",
             f"llama.cpp says: {error}.",
             "Load the models with a shorter context, then try again.",
         ) from error
-    return LlamaModel(model.native, context, MAX_DRAFT_LENGTH + 1, model.thread_count, owns_weights=False)
-
-
-def conditions_of(request: LoadRequest, target: LlamaModel, with_draft: bool) -> PairConditions:
-    """What the costs of a loaded pair depend on."""
-    return PairConditions(
-        target=request.target,
-        draft=request.draft if with_draft else None,
-        engine=ENGINE,
-        devices=tuple(device.description for device in bindings.devices()),
-        threads=usable_cores() if request.threads is None else request.threads,
-        gpu_layers=request.gpu_layers,
-        reproducible=request.reproducible,
-        context_length=target.context_length,
+    return LlamaModel(
+        model.native, context, MAX_DRAFT_LENGTH + 1, model.thread_count, setting=setting, owns_weights=False
     )
 
 
-def uses_gpu(request: LoadRequest) -> bool:
-    return request.gpu_layers != 0 and any("GPU" in device.kind for device in bindings.devices())
+def conditions_of(request: LoadRequest, target: LlamaModel, draft: LlamaModel | None) -> PairConditions:
+    """What the costs of a loaded pair depend on."""
+    placement = target.placement
+    beside = None if draft is None else draft.placement
+    listed = bindings.devices()
+    return PairConditions(
+        target=request.target,
+        draft=None if draft is None else request.draft,
+        engine=ENGINE,
+        devices=_descriptions(placement, listed),
+        threads=usable_cores() if request.threads is None else request.threads,
+        gpu_layers=_layers(placement),
+        reproducible=request.reproducible,
+        context_length=target.context_length,
+        draft_devices=() if beside is None else _descriptions(beside, listed),
+        draft_gpu_layers=0 if beside is None else _layers(beside),
+        split=placement.split,
+        cache_type=placement.cache_type,
+        flash_attention=placement.flash_attention,
+    )
+
+
+def _layers(placement: Placement) -> int:
+    """-1 for all: models of different depths are then loaded alike."""
+    return -1 if placement.gpu_layers == placement.layers else placement.gpu_layers
+
+
+def _descriptions(placement: Placement, listed: Sequence[Device]) -> tuple[str, ...]:
+    return tuple(device.description for device in listed if device.name in placement.devices)
 
 
 def summary(path: Path, model: LlamaModel) -> ModelSummary:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from forespeak.engines.devices import PROCESSOR, ModelSetting
+from forespeak.engines.engine import Placement
 from forespeak.engines.llamacpp.bindings import NativeContext, NativeError, NativeModel, NativeVocabulary
+from forespeak.engines.llamacpp.placement import placement_of
 from forespeak.speculation.language_model import EvaluationError, Logits, check_batch
 
 _NO_ROLLBACK = "This target's cache cannot be rolled back, so drafts cannot be checked with it."
@@ -15,7 +18,8 @@ class LlamaModel:
 
     Checks everything that would make llama.cpp abort the process, and knows at any time which tokens the cache holds.
     `thread_count` is asked before every evaluation. `least_batch`: evaluations of fewer tokens are filled up to that
-    many, which are then forgotten (see `engines.steady`).
+    many, which are then forgotten (see `engines.steady`). `setting` is how it was to be loaded, `placement` what became
+    of that.
     """
 
     def __init__(
@@ -25,10 +29,12 @@ class LlamaModel:
         output_limit: int,
         thread_count: Callable[[], int],
         *,
+        setting: ModelSetting = PROCESSOR,
         owns_weights: bool = True,
     ) -> None:
         self.native = native
         self.thread_count = thread_count
+        self.setting = setting
         self._owns_weights = owns_weights
         self._context = context
         self._output_limit = output_limit
@@ -42,6 +48,10 @@ class LlamaModel:
     @property
     def chat_template(self) -> str | None:
         return self.native.chat_template
+
+    @property
+    def placement(self) -> Placement:
+        return placement_of(self.native.told, self._context.told, self.setting, self.thread_count())
 
     @property
     def no_rollback(self) -> str | None:
