@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -37,6 +39,8 @@ __all__ = [
 
 # More would be faster on many cores, but each may keep the window's thread waiting for its turn.
 _MOST_THREADS = 2
+_REST_SECONDS = 0.0005
+"""After each model. A window that waits for the interpreter has it first."""
 
 
 class Library:
@@ -152,22 +156,29 @@ class Library:
 
     def _read_new(self, models: Sequence[FoundModel], progress: Progress, cancelled: Callable[[], bool]) -> None:
         new = [model for model in models if self._known(model) is None]
-        done = 0
-        progress(done, len(new))
+        progress(0, len(new))
         if not new:
             return
+        waiting = deque(new)
+        count = min(_MOST_THREADS, os.cpu_count() or 1)
+
+        def read() -> None:
+            while not cancelled():
+                try:
+                    model = waiting.popleft()
+                except IndexError:
+                    return
+                self._read(model)
+                time.sleep(_REST_SECONDS)
+
         # Reading and hashing let other threads run meanwhile.
-        with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), "library") as threads:
-            waiting = {threads.submit(self._read, model) for model in new}
-            while waiting:
-                finished, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+        with ThreadPoolExecutor(count, "library") as threads:
+            running = {threads.submit(read) for _ in range(count)}
+            while running:
+                finished, running = wait(running, timeout=0.1, return_when=FIRST_COMPLETED)
+                progress(max(0, len(new) - len(waiting) - len(running)), len(new))
                 for each in finished:
                     each.result()
-                done += len(finished)
-                progress(done, len(new))
-                if cancelled():
-                    threads.shutdown(cancel_futures=True)
-                    return
 
     def _read(self, model: FoundModel) -> None:
         for path, stamp in _stamps(model):

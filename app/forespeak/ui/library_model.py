@@ -101,7 +101,9 @@ class LibraryModel(QAbstractTableModel):
 
     def set_items(self, items: Sequence[LibraryItem], fits: Mapping[Path, FitWords]) -> None:
         before, self._items, self._fits = self._fits, tuple(items), fits
-        self._arrange({path for path in before.keys() | fits.keys() if before.get(path) != fits.get(path)})
+        # What is free changes all the time, and with it the tips of all rows; few of them look different.
+        paths = before.keys() | fits.keys()
+        self._arrange({path for path in paths if _look_of(before.get(path)) != _look_of(fits.get(path))})
 
     def set_filter(self, wanted: LibraryFilter) -> None:
         if wanted != self._filter:
@@ -260,6 +262,10 @@ class LibraryModel(QAbstractTableModel):
         if column is Column.NAME:
             return "\n".join(part for part in (item.name, item.unusable_because, str(item.path)) if part)
         return str(item.root.path) if column is Column.WHERE else ""
+
+
+def _look_of(fit: FitWords | None) -> tuple[str, BadgeTone] | None:
+    return None if fit is None else (fit.words, fit.tone)
 
 
 def _alignment(column: Column) -> Qt.AlignmentFlag:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import QEvent, QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QTabBar, QTabWidget, QVBoxLayout, QWidget
 
 from forespeak.ui.my_models import MyModels
 from forespeak.ui.navigation import PageWidget
@@ -14,6 +14,37 @@ from forespeak.ui.theme import Theme
 
 WIDE_MARGIN, NARROW_MARGIN = 40, 14
 WIDE_FROM = 720
+
+
+class RoomyBar(QTabBar):
+    """Tabs in `longest` have room for that title always: a count that comes and goes moves nothing."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.longest: dict[int, str] = {}
+
+    def tabSizeHint(self, number: int) -> QSize:
+        hint = super().tabSizeHint(number)
+        words, metrics = self.longest.get(number, ""), self.fontMetrics()
+        more = metrics.horizontalAdvance(words) - metrics.horizontalAdvance(self.tabText(number))
+        return QSize(hint.width() + max(0, more), hint.height())
+
+
+class CalmTabs(QTabWidget):
+    """Qt's own paint all of the page anew when a label on it gets other words: some 20 ms with a full table."""
+
+    def __init__(self, bar: QTabBar, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setTabBar(bar)
+        self._bar_size = QSize()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.LayoutRequest:
+            size, self._bar_size = self._bar_size, self.tabBar().sizeHint()
+            if size == self._bar_size:
+                self.updateGeometry()
+                return True
+        return super().event(event)
 
 
 class ModelsPage(PageWidget):
@@ -28,7 +59,8 @@ class ModelsPage(PageWidget):
         title = QLabel(self.tr("Models"))
         title.setProperty("title", True)
         self.title = title
-        self.tabs = QTabWidget()
+        self._bar = RoomyBar()
+        self.tabs = CalmTabs(self._bar)
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setDrawBase(False)
         self.tabs.tabBar().setAccessibleName(self.tr("Parts of the Models page"))
@@ -40,11 +72,15 @@ class ModelsPage(PageWidget):
         self._made: dict[int, QWidget] = {self.tabs.addTab(my_models, self.tr("My models")): my_models}
         self.tabs.currentChanged.connect(self._tab_chosen)
 
-    def add_tab(self, title: str, make: Callable[[], QWidget]) -> int:
-        """Returns its number. The widget is made when it is first shown; then its `set_theme` follows the window's."""
+    def add_tab(self, title: str, make: Callable[[], QWidget], longest: str = "") -> int:
+        """Returns its number. The widget is made when it is first shown; then its `set_theme` follows the window's.
+
+        `longest`: the title for which there is to be room, if it changes.
+        """
         holder = QWidget()
         layout = QVBoxLayout(holder)
         layout.setContentsMargins(0, 0, 0, 0)
+        self._bar.longest[self.tabs.count()] = longest
         number = self.tabs.addTab(holder, title)
         self._makers[number] = make
         return number

@@ -122,7 +122,8 @@ class ModelsView(QObject):
         )
         self._page = page = ModelsPage(mine)
         self._discover = page.add_tab(self.tr("Discover"), self._make_discover)
-        self._downloads = page.add_tab(self.tr("Downloads"), self._make_downloads)
+        longest = self.tr("Downloads ({count})").format(count=99)
+        self._downloads = page.add_tab(self.tr("Downloads"), self._make_downloads, longest)
         mine.targetRequested.connect(self._session.pair.pick_target)
         # As if it were picked in the bar at the top, which knows what else a draft needs.
         mine.draftRequested.connect(self._session.window.top.draft.picked)
