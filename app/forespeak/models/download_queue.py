@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,95 +15,24 @@ from typing import TYPE_CHECKING
 from forespeak.errors import UserFacingError
 from forespeak.models.disk_errors import disk_error
 from forespeak.models.download_control import Control, Stopped, Tuning
+from forespeak.models.download_entry import Download, Entry, bytes_there
 from forespeak.models.download_names import targets
 from forespeak.models.download_record import DownloadRecord, DownloadState, RecordFiles, new_id
 from forespeak.models.downloads import FileDownload
 from forespeak.models.file_hashes import FileHash, FileHashes
 from forespeak.models.hub_errors import HubError, HubProblem
-from forespeak.models.hub_files import HubFile, HubFileGroup
-from forespeak.models.part_file import PART, Verification
+from forespeak.models.hub_files import HubFileGroup
 from forespeak.models.transfer import remove_empty_folders
 from forespeak.models.transfer_rate import Limiter, Speed
 
 if TYPE_CHECKING:
     from forespeak.models.hub_client import HubClient
 
+__all__ = ["Download", "DownloadQueue"]
+
 _TELL_SECONDS = 0.2
 _CLOSE_SECONDS = 5.0
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Download:
-    """How a download stands. `done_bytes` of `total_bytes` are on the disk.
-
-    `paths` are the places of `files`; they exist when it is DONE, and the first one is what is loaded (of an MLX model,
-    its folder). `notice` is a sentence on why nothing comes at the moment, `error` why it FAILED, or why it is PAUSED
-    where that was not the user's wish. `verified` is what
-    the files, as far as they have come, were checked against.
-    """
-
-    id: str
-    repo: str
-    revision: str
-    label: str | None
-    name: str
-    files: tuple[HubFile, ...]
-    paths: tuple[Path, ...]
-    state: DownloadState
-    done_bytes: int
-    total_bytes: int
-    bytes_per_second: float | None = None
-    seconds_left: float | None = None
-    error: UserFacingError | None = None
-    notice: str = ""
-    verified: tuple[Verification, ...] = ()
-
-
-@dataclass(eq=False)
-class _Entry:
-    """A download in the list. Guarded by the queue's lock, but for what only its worker writes."""
-
-    id: str
-    group: HubFileGroup
-    paths: tuple[Path, ...]
-    state: DownloadState
-    error: UserFacingError | None = None
-    instead: tuple[Path, ...] = ()
-    done: list[int] = field(default_factory=list)
-    verified: tuple[Verification, ...] = ()
-    speed: Speed = field(default_factory=Speed)
-    notice: str = ""
-    control: Control | None = None
-    worker: threading.Thread | None = None
-    started: int = 0
-    told_at: float = 0.0
-
-    @property
-    def missing(self) -> int:
-        return max(0, self.group.size_bytes - sum(self.done))
-
-    def snapshot(self) -> Download:
-        running = self.state is DownloadState.RUNNING
-        rate = self.speed.per_second() if running else None
-        group = self.group
-        return Download(
-            self.id,
-            group.repo,
-            group.revision,
-            group.label,
-            group.name,
-            group.files,
-            self.paths,
-            self.state,
-            group.size_bytes if self.state is DownloadState.DONE else min(sum(self.done), group.size_bytes),
-            group.size_bytes,
-            rate,
-            self.missing / rate if rate else None,
-            self.error,
-            self.notice if self.state.is_active else "",
-            self.verified,
-        )
 
 
 class DownloadQueue:
@@ -133,7 +62,7 @@ class DownloadQueue:
         # never held while a disk is waited for, because windows read the list. They are taken in this order.
         self._acting, self._lock = threading.RLock(), threading.RLock()
         self._telling = threading.RLock()
-        self._entries: list[_Entry] = []
+        self._entries: list[Entry] = []
         self._workers: set[threading.Thread] = set()
         self._records = RecordFiles(models_folder, keep=keep)
         self._starts = 0
@@ -163,7 +92,7 @@ class DownloadQueue:
             with self._lock:
                 same = [each for each in self._entries if each.group == group and each.state is not DownloadState.DONE]
             if not same:
-                entry = _Entry(new_id(), group, paths, DownloadState.QUEUED, instead=tuple(instead_of_fetching))
+                entry = Entry(new_id(), group, paths, DownloadState.QUEUED, instead=tuple(instead_of_fetching))
                 entry.done = [0] * len(paths)
                 try:
                     self._records.write(self._record(entry, len(self._entries)))
@@ -252,7 +181,7 @@ class DownloadQueue:
 
     # The list
 
-    def _find(self, name: str) -> _Entry | None:
+    def _find(self, name: str) -> Entry | None:
         with self._lock:
             return next((entry for entry in self._entries if entry.id == name), None)
 
@@ -262,8 +191,8 @@ class DownloadQueue:
         except UserFacingError:
             # Not written by us.
             return
-        entry = _Entry(record.id, record.group, paths, record.state, record.error, record.instead)
-        entry.done = [_there(path, file) for path, file in zip(paths, record.group.files, strict=True)]
+        entry = Entry(record.id, record.group, paths, record.state, record.error, record.instead)
+        entry.done = [bytes_there(path, file) for path, file in zip(paths, record.group.files, strict=True)]
         if record.state is DownloadState.CANCELLED:
             self._spawn(entry, self._discard)
         elif record.state is not DownloadState.DONE:
@@ -284,7 +213,7 @@ class DownloadQueue:
             self._write(entry)
         self._tell(entry)
 
-    def _write(self, entry: _Entry, state: DownloadState | None = None) -> None:
+    def _write(self, entry: Entry, state: DownloadState | None = None) -> None:
         """Keep it. Where the disk refuses, the list in memory goes on, and the parts tell most after a restart."""
         with self._lock:
             record = self._record(entry, self._entries.index(entry) if entry in self._entries else 0)
@@ -293,11 +222,11 @@ class DownloadQueue:
         except OSError:
             _log.warning("a download's record could not be written", exc_info=True)
 
-    def _record(self, entry: _Entry, place: int) -> DownloadRecord:
+    def _record(self, entry: Entry, place: int) -> DownloadRecord:
         state = DownloadState.QUEUED if entry.state.is_active else entry.state
         return DownloadRecord(entry.id, place, entry.group, state, entry.error, entry.instead)
 
-    def _tell(self, entry: _Entry) -> None:
+    def _tell(self, entry: Entry) -> None:
         """Never with the lock held: the listener may take others."""
         # One at a time, so that no older state arrives after a newer one.
         with self._telling:
@@ -321,24 +250,24 @@ class DownloadQueue:
                 entry.started, entry.state, entry.speed = self._starts, DownloadState.RUNNING, Speed()
                 self._spawn(entry, self._run)
 
-    def _spawn(self, entry: _Entry, work: Callable[[_Entry], None]) -> None:
+    def _spawn(self, entry: Entry, work: Callable[[Entry], None]) -> None:
         entry.control = Control(limiter=self._limiter, claimed=lambda: self._claimed(entry))
         entry.worker = threading.Thread(target=self._work, args=(entry, work), name="download", daemon=True)
         self._workers.add(entry.worker)
         entry.worker.start()
 
-    def _stop(self, entry: _Entry) -> None:
+    def _stop(self, entry: Entry) -> None:
         if entry.control is not None:
             entry.control.stop()
 
-    def _claimed(self, entry: _Entry) -> int:
+    def _claimed(self, entry: Entry) -> int:
         """What those who began before it still need."""
         with self._lock:
             return sum(
                 each.missing for each in self._entries if each.worker is not None and each.started < entry.started
             )
 
-    def _work(self, entry: _Entry, work: Callable[[_Entry], None]) -> None:
+    def _work(self, entry: Entry, work: Callable[[Entry], None]) -> None:
         try:
             work(entry)
         finally:
@@ -350,7 +279,7 @@ class DownloadQueue:
                     self._spawn(entry, self._discard)
                 self._start_next()
 
-    def _run(self, entry: _Entry) -> None:
+    def _run(self, entry: Entry) -> None:
         self._tell(entry)
         state, error = DownloadState.DONE, None
         try:
@@ -381,7 +310,7 @@ class DownloadQueue:
         # While this one still counts as running: nobody is told of a third before.
         self._tell(entry)
 
-    def _fetch(self, entry: _Entry) -> None:
+    def _fetch(self, entry: Entry) -> None:
         """All files of the group into verified parts, then all of them into their places.
 
         Raises UserFacingError, Stopped.
@@ -412,7 +341,7 @@ class DownloadQueue:
             where = (group.repo, group.revision, file.file.path)
             self.hashes.note(file.target, FileHash(there.st_size, there.st_mtime_ns, file.sha256, file.git, *where))
 
-    def _discard(self, entry: _Entry) -> None:
+    def _discard(self, entry: Entry) -> None:
         for file, path in zip(entry.group.files, entry.paths, strict=True):
             part = FileDownload(entry.group.repo, entry.group.revision, file, path, self._hub, Control(), self._tuning)
             try:
@@ -424,19 +353,19 @@ class DownloadQueue:
         with self._acting:
             self._records.remove(entry.id)
 
-    def _progress(self, entry: _Entry, number: int, done: int) -> None:
+    def _progress(self, entry: Entry, number: int, done: int) -> None:
         with self._lock:
             entry.done[number] = done
             entry.speed.add(sum(entry.done))
         if time.monotonic() - entry.told_at > _TELL_SECONDS:
             self._tell(entry)
 
-    def _note(self, entry: _Entry, words: str) -> None:
+    def _note(self, entry: Entry, words: str) -> None:
         if entry.notice != words:
             entry.notice = words
             self._tell(entry)
 
-    def _check(self, entry: _Entry, *, checking: bool) -> None:
+    def _check(self, entry: Entry, *, checking: bool) -> None:
         with self._lock:
             if not entry.state.is_active:
                 return
@@ -444,11 +373,3 @@ class DownloadQueue:
             if not checking:
                 entry.speed = Speed()
         self._tell(entry)
-
-
-def _there(path: Path, file: HubFile) -> int:
-    """About how much of a file is on the disk, before anything is checked."""
-    for each in (path, path.with_name(path.name + PART)):
-        with contextlib.suppress(OSError):
-            return min(each.stat().st_size, file.size_bytes)
-    return 0
