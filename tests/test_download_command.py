@@ -187,7 +187,20 @@ def test_verify(hub: LoopbackHub, home: Path, capsys: pytest.CaptureFixture[str]
     code, _, err = run(capsys, "verify", str(folder))
     assert "2 of 3 files are damaged" in err
     assert run(capsys, "verify", str(folder / "own.gguf"))[0] == 0
-    assert run(capsys, "verify", str(folder / "none.gguf"))[0] == 2
+    code, _, err = run(capsys, "verify", str(folder / "none.gguf"))
+    assert code == 2
+    assert "There is no model called" in err
+
+
+def test_verify_takes_the_names_of_the_list(
+    hub: LoopbackHub, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    assert run(capsys, "download", "org/one")[0] == 0
+    for name in (Q4.removesuffix(".gguf"), Q4, "org/one"):
+        assert verified(capsys, name) == (0, [(Q4, "right")])
+    (home / "models" / "org" / "one" / Q4).write_bytes(b"GGUF" + bytes(100))
+    assert verified(capsys, "org/one") == (2, [(Q4, "damaged")])
 
 
 @pytest.mark.parametrize(("text", "rate"), [("500k", 5e5), ("10M", 1e7), ("1.5g", 1.5e9), ("1000", 1000.0)])

@@ -108,6 +108,18 @@ def test_inspect_says_what_memory_it_takes(tmp_path: Path, capsys: Captured) -> 
     first = next(number for number, line in enumerate(lines) if line.startswith("memory"))
     assert "The model needs " in lines[first]
     assert lines[first + 1].split()[:2] == ["Target", "weights"]
+    assert run("inspect", str(path), "--json") == 0
+    memory = printed(capsys)["memory"]
+    assert memory["sentence"] in lines[first]
+    assert {part["kind"] for part in memory["parts"]} == {"weights", "cache", "buffers", "engine"}
+    assert memory["needed_bytes"] == sum(part["size_bytes"] for part in memory["parts"])
+    assert [device["needed_bytes"] for device in memory["devices"]] == [memory["needed_bytes"]]
+
+
+def test_inspect_plans_no_memory_for_what_cannot_be_loaded(tmp_path: Path, capsys: Captured) -> None:
+    parts = write_set(tmp_path / "set", "big", 2, leave_out=[1])
+    assert run("inspect", str(parts[0]), "--json") == terminal.MENDABLE
+    assert printed(capsys)["memory"] is None
 
 
 def test_inspect_what_is_none(tmp_path: Path) -> None:

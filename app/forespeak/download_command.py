@@ -51,7 +51,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         description="Hash files again and compare them with what the Hub stated when they were downloaded.",
     )
     verify.set_defaults(command=_verify, fail=verify.error)
-    verify.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files or folders; default: all downloads")
+    about = "files, folders, or names that models list shows; default: all downloads"
+    verify.add_argument("models", nargs="*", metavar="MODEL", help=about)
     verify.add_argument("--json", action="store_true", help="print what was found as JSON")
 
 
@@ -264,11 +265,14 @@ def _verify(options: argparse.Namespace) -> int:
     from forespeak.models.file_hashes import FileHashes
 
     hashes = FileHashes(_places().models)
-    files = list(dict.fromkeys(_wanted(options.paths, hashes)))
-    total = sum(path.stat().st_size for path, known in files if known is not None)
     found: list[tuple[Path, str, str]] = []
     done = 0
     with terminal.Interrupt() as interrupt, _Line() as line:
+        paths = _paths_of(options.models, interrupt)
+        if interrupt.asked():
+            return terminal.INTERRUPTED
+        files = list(dict.fromkeys(_wanted(paths, hashes)))
+        total = sum(path.stat().st_size for path, known in files if known is not None)
         for path, known in files:
             outcome = "unknown"
             if known is not None:
@@ -289,16 +293,35 @@ def _verify(options: argparse.Namespace) -> int:
     return terminal.MENDABLE if any(how == "damaged" for _, how, _ in found) else 0
 
 
+def _paths_of(names: Sequence[str], interrupt: terminal.Interrupt) -> list[Path]:
+    """The files and folders that are meant; names are looked up in the library. Raises UserFacingError."""
+    from forespeak.models.formats import ModelFormat
+    from forespeak.models.library import users_library
+    from forespeak.models.library_names import named_item
+
+    paths: list[Path] = []
+    items = None
+    for name in names:
+        path = Path(name).expanduser().absolute()
+        if path.exists():
+            paths.append(path)
+            continue
+        if items is None:
+            items = users_library().scan(cancelled=interrupt.asked)
+        if interrupt.asked():
+            break
+        item = named_item(items, name)
+        paths += [item.path] if item.format is ModelFormat.MLX else item.files
+    return paths
+
+
 def _wanted(paths: Sequence[Path], hashes: FileHashes) -> Iterator[tuple[Path, FileHash | None]]:
-    """What to look at: (a file, what the Hub stated of it or None). Raises UserFacingError."""
+    """What to look at: (a file, what the Hub stated of it or None)."""
     if not paths:
         # What was removed since then is not missed.
         yield from ((path, known) for path, known in hashes.downloaded() if path.is_file())
         return
     for path in paths:
-        path = path.expanduser().absolute()  # noqa: PLW2901
-        if not path.exists():
-            raise UserFacingError(f"{path} is not there.", "", "Check the path.")
         inside = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
         for each in inside:
             known = hashes.of(each)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from forespeak.models.sizes import parameter_words, size_words
 
 if TYPE_CHECKING:
     from forespeak.models.library import Library, LibraryItem
+    from forespeak.models.memory import MemoryPlan
 
 
 # The arguments
@@ -140,27 +141,29 @@ def _list(options: argparse.Namespace) -> int:
 
 def _inspect(options: argparse.Namespace) -> int:
     item = _named(options.model)
+    plan = _plan(item)
     if options.json:
-        terminal.print_json(record(item))
+        terminal.print_json({**record(item), "memory": None if plan is None else memory_record(plan)})
     else:
         for name, words in _details(item):
             sys.stdout.write(f"{name:16}{words}\n")
-        if item.usable and item.format is ModelFormat.GGUF:
-            _print_memory(item)
+        for number, line in enumerate([] if plan is None else [plan.sentence, *plan.lines()]):
+            sys.stdout.write(f"{'' if number else 'memory':16}{line}\n")
     return 0 if item.problem is None else terminal.MENDABLE
 
 
-def _print_memory(item: LibraryItem) -> None:
-    """What it would take here with the usual settings."""
-    from forespeak.pairing.load_plan import plan_lines
+def _plan(item: LibraryItem) -> MemoryPlan | None:
+    """What it would take here with the usual settings; None where that cannot be planned."""
+    from forespeak.engines.engine import LoadRequest
+    from forespeak.pairing.load_plan import machine_now, plan_load
 
+    if not item.usable or item.format is not ModelFormat.GGUF:
+        return None
     try:
-        lines = plan_lines(item.path)
+        return plan_load(LoadRequest(item.path, None), machine_now())
     except UserFacingError:
-        # The facts above tell what is wrong with the file.
-        return
-    for number, line in enumerate(lines):
-        sys.stdout.write(f"{'' if number else 'memory':16}{line}\n")
+        # The facts tell what is wrong with the file.
+        return None
 
 
 def _import(options: argparse.Namespace) -> int:
@@ -190,9 +193,7 @@ def _remove(options: argparse.Namespace) -> int:
         options.fail("argument --json: needs --yes, as nothing can be asked")
     library = _library()
     _put_in_order(library)
-    item = _find(library, options.model)
-    if item is None:
-        raise _unknown(options.model)
+    item = _listed(library, options.model)
     if not options.yes and not item.root.read_only and not _agreed(item):
         return terminal.INTERRUPTED
     removal = library.remove(item)
@@ -231,38 +232,14 @@ def _named(name: str) -> LibraryItem:
                 "Name a .gguf file, an MLX folder, or a model that models list shows.",
             )
         return item
-    found = _find(_library(), name)
-    if found is None:
-        raise _unknown(name)
-    return found
+    return _listed(_library(), name)
 
 
-def _find(library: Library, name: str) -> LibraryItem | None:
-    """By a file of it, its name, or owner/name. Raises UserFacingError if several have that name."""
-    path = Path(name).expanduser().absolute()
-    items = _scan(library)
-    for item in items:
-        if path == item.path or path in item.files:
-            return item
-    wanted = name.casefold().removesuffix(".gguf")
-    matching = [item for item in items if wanted in {item.name.casefold(), (item.repo or "").casefold()}]
-    # Our own come first where another program has the same.
-    matching = [item for item in matching if not item.root.read_only] or matching
-    if len(matching) > 1:
-        raise UserFacingError(
-            f"There are {len(matching)} models called “{name}”.",
-            " ".join(f"{item.path}" for item in matching),
-            "Name one by its path.",
-        )
-    return matching[0] if matching else None
+def _listed(library: Library, name: str) -> LibraryItem:
+    """The item of the library that a name stands for. Raises UserFacingError."""
+    from forespeak.models.library_names import named_item
 
-
-def _unknown(name: str) -> UserFacingError:
-    return UserFacingError(
-        f"There is no model called “{name}” here.",
-        "It is neither a file nor in the library.",
-        "See what there is with: forespeak models list --all",
-    )
+    return named_item(_scan(library), name)
 
 
 def _shown_on(line: terminal.ProgressLine, what: str) -> Callable[[int, int], None]:
@@ -340,4 +317,20 @@ def record(item: LibraryItem) -> dict[str, Any]:
         "modified": item.modified,
         "usable": item.usable,
         "problem": item.unusable_because,
+    }
+
+
+def memory_record(plan: MemoryPlan) -> dict[str, Any]:
+    """The plan as plain JSON values."""
+    return {
+        "fit": plan.fit.value,
+        "sentence": plan.sentence,
+        "needed_bytes": plan.needed_bytes,
+        "context_length": plan.context_length,
+        "parts": [
+            {"of": part.of or "engine", "kind": part.kind.value, "device": part.device, "size_bytes": part.size_bytes}
+            for part in plan.parts
+        ],
+        "devices": [asdict(device) | {"fit": device.fit.value} for device in plan.devices],
+        "suggestions": [{"kind": each.kind.value, "words": each.words} for each in plan.suggestions],
     }

@@ -15,7 +15,7 @@ from forespeak.models.machine_memory import Gpu, Machine, now
 from forespeak.models.memory import Fit, SuggestionKind
 from forespeak.models.starter import starter_draft_path
 from forespeak.pairing import load_plan
-from forespeak.pairing.load_plan import memory_settings, plan_lines, plan_load, see_that_it_fits
+from forespeak.pairing.load_plan import memory_settings, plan_load, see_that_it_fits
 from memory_child import peak
 from models import architectures
 
@@ -52,12 +52,6 @@ def test_a_real_pair_takes_what_was_planned() -> None:
         pytest.skip("the starter pair is not installed")
     planned = plan_load(LoadRequest(model, model, context_length=256), now())
     assert planned.needed_bytes == pytest.approx(peak(model, model, 256, reproducible=False).peak, rel=0.1)
-
-
-def test_lines_for_one_file(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load_plan, "machine_now", lambda: LARGE)
-    plan = plan_load(LoadRequest(model), LARGE)
-    assert plan_lines(model) == [plan.sentence, *plan.lines()]
 
 
 def test_what_fits_goes_ahead_without_a_word(model: Path) -> None:

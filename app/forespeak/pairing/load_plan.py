@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from forespeak.engines.devices import Device, ModelSetting, draft_setting, target_setting
 from forespeak.engines.engine import DEFAULT_CONTEXT_LENGTH, LoadRequest
@@ -124,15 +123,6 @@ def _batch(setting: ModelSetting) -> int:
 def _uses_flash_attention(setting: ModelSetting) -> bool:
     # GPUs can, with few exceptions, where it is left to them.
     return setting.on_gpu if setting.flash_attention is None else setting.flash_attention
-
-
-def plan_lines(target: Path, draft: Path | None = None) -> list[str]:
-    """What a model or a pair would take here with the usual settings: a sentence, then a line per part.
-
-    Raises GgufError.
-    """
-    plan = plan_load(LoadRequest(target, draft), machine_now())
-    return [plan.sentence, *plan.lines()]
 
 
 def see_that_it_fits(
