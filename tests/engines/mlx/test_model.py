@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -131,11 +132,11 @@ def test_a_cache_that_only_claims_to_give_tokens_back_is_found_out(
     tiny: Path, ring: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for honest in (opened(tiny), opened(ring)):
-        honest.try_rollback()
+        honest.try_out()
         assert (honest.no_rollback, list(honest.tokens)) == (None, [])
     monkeypatch.setattr(KVCache, "trim", lambda _, count: count)
     model = opened(tiny)
-    model.try_rollback()
+    model.try_out()
     assert model.no_rollback is not None
     assert list(model.tokens) == []
 
@@ -166,3 +167,64 @@ def test_what_fails_is_told_and_the_cache_is_empty(tiny: Path, monkeypatch: pyte
             model.evaluate([1], 1)
     assert list(model.tokens) == []
     assert np.array_equal(model.evaluate(TEXT[:4], 1), before)
+
+
+@pytest.mark.parametrize("kind", ["tiny", "wide", "ring", "hybrid"])
+def test_what_was_begun_in_vain_leaves_no_trace(kind: str, request: pytest.FixtureRequest) -> None:
+    """Single steps, batches and cuts in any order, beyond the ring's length: as without beginning anything."""
+    folder = request.getfixturevalue(kind)
+    models = [opened(folder, cache_bits=8 if kind == "wide" else None) for _ in range(2)]
+    models[1]._begins = False
+    chance = random.Random(5)
+    used = 0
+    for _ in range(120):
+        room = models[0].context_length - len(models[0].tokens)
+        step = chance.random()
+        tokens = [chance.randrange(SIZE)] if step < 0.7 else TEXT[: chance.randint(1, 9)]
+        if step > 0.9 or len(tokens) > room:
+            length = chance.randrange(len(models[0].tokens) + 1)
+            for model in models:
+                model.truncate(length)
+        else:
+            outputs = 1 if step < 0.8 else chance.randint(0, len(tokens))
+            used += models[0]._begun is not None and (len(tokens), outputs) == (1, 1)
+            ours, plain = [model.evaluate(tokens, outputs) for model in models]
+            assert np.array_equal(ours, plain)
+        assert list(models[0].tokens) == list(models[1].tokens)
+    assert used > 20
+
+
+def test_a_network_that_computes_at_once_is_left_alone(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = opened(tiny)
+    model.try_out()
+    assert model._begins
+    network = type(model.network)
+    forward = network.__call__
+
+    def at_once(self: object, tokens: mx.array, cache: object) -> mx.array:
+        scores = forward(self, tokens, cache=cache)
+        mx.eval(scores)
+        return scores
+
+    monkeypatch.setattr(network, "__call__", at_once)
+    hasty = opened(tiny)
+    hasty.try_out()
+    assert not hasty._begins
+    rows = one_by_one(hasty, TEXT[:6])
+    monkeypatch.undo()
+    assert np.array_equal(rows, one_by_one(model, TEXT[:6]))
+
+
+def test_drafts_of_one_length_begin_nothing_in_vain(tiny: Path) -> None:
+    """Nothing is put together behind the last token of a draft, once it is known where drafts end."""
+    model = opened(tiny)
+    model.evaluate(TEXT[:10], 1)
+    for draft in range(3):
+        begun = []
+        for token in TEXT[:4]:
+            model.evaluate([token], 1)
+            begun.append(model._begun is not None)
+        assert begun[:3] == [True] * 3
+        # The first run began with the prompt.
+        assert begun[3] == (draft < 2)
+        model.truncate(10)

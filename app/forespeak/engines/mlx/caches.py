@@ -59,6 +59,27 @@ def trim(cache: Sequence[Any], count: int) -> bool:
     return all(part.is_trimmable() for part in parts) and all(part.trim(count) == count for part in parts)
 
 
+def snapshot(cache: Sequence[Any]) -> list[tuple[Any, dict[str, Any]]]:
+    """What a cache holds, to be given back to it before anything that was put together since is evaluated.
+
+    No bytes are copied: networks write into arrays by changing what a Python object refers to. An evaluation takes
+    over the bytes of what nobody else refers to, so drop this before.
+    """
+    return [(leaf, {name: _held(value) for name, value in vars(leaf).items()}) for leaf in leaves(cache)]
+
+
+def restore(kept: Sequence[tuple[Any, dict[str, Any]]]) -> None:
+    for leaf, values in kept:
+        vars(leaf).clear()
+        vars(leaf).update(values)
+
+
+def _held(value: Any) -> Any:  # noqa: ANN401 -- whatever a cache of mlx-lm keeps
+    if isinstance(value, mx.array):
+        return mx.array(value)
+    return type(value)(map(_held, value)) if type(value) in {list, tuple} else value
+
+
 def window_words(length: int) -> str:
     return (
         f"Some layers of this target hold the last {length:,} tokens only. From there on nothing can be taken back "

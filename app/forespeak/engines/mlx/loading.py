@@ -75,7 +75,7 @@ def load_model(
                 mx.clear_cache()
                 return None
         model = _with_cache(network, config, tokenizer, request, cache_bits)
-        model.try_rollback()
+        model.try_out()
     except _ERRORS as error:
         mx.clear_cache()
         if isinstance(error, UserFacingError):
