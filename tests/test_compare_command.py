@@ -123,6 +123,16 @@ def test_settings_reach_the_engine(engine: TimedEngine, target: str, draft: str)
     assert {request.messages[0].content for request in requests} == {"Mine."}
 
 
+def test_models_are_named_as_the_library_lists_them(
+    engine: TimedEngine, target: str, draft: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare("--target", "big", "--lane", "SMALL,length=4", *SMALL) == 0
+    assert {(load.target, load.draft) for load in engine.loads} == {(Path(target), Path(draft))}
+    assert "small, 4 tokens" in capsys.readouterr().out
+    assert compare("--target", target, "--lane", "prompt-lokup", *SMALL) == 2
+    assert "no model called “prompt-lokup”" in capsys.readouterr().err
+
+
 def test_the_table_is_on_stdout_and_the_time_beside_it(
     engine: TimedEngine, target: str, draft: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,9 +26,9 @@ STARTER, OFF, AUTO = "starter", "off", "auto"
 DEFAULT_SUITES = ("coding", "qa", "summarization", "writing", "rewrite")
 
 EPILOG = f"""\
-A lane is off (the target alone, which is always measured), sources joined by + (prompt-lookup), a draft model's file,
-or the name of a kept pair. Settings follow behind commas: --lane small.gguf,length=4 --lane off,temperature=0.8
---lane prompt-lookup+draft-model,draft=small.gguf,length=auto,name=both. Suites are {", ".join(SUITES)}.
+A lane is off (the target alone, which is always measured), sources joined by + (prompt-lookup), a draft model's file
+or name, or the name of a kept pair. Settings follow behind commas: --lane small.gguf,length=4
+--lane off,temperature=0.8 --lane prompt-lookup+draft-model,draft=small.gguf,length=auto,name=both. Suites are {", ".join(SUITES)}.
 Ctrl+C keeps what is done; --resume goes on."""
 
 _SETTING = re.compile(r",(?=(?:draft|length|temperature|name)=)")
@@ -41,7 +41,7 @@ PairOf = Callable[[str], Lane | None]
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     """All that makes a plan."""
     models = parser.add_argument_group("what is compared").add_argument
-    models("--target", default=STARTER, metavar="GGUF", help="a GGUF file, or starter (the default)")
+    models("--target", default=STARTER, metavar="GGUF", help="a GGUF file, a name that models list shows, or starter")
     models("--lane", action="append", metavar="LANE", help="a way to answer, once for each (see below)")
     models("--suite", nargs="+", action="extend", choices=SUITES, metavar="S", help="kinds of work (see below)")
     models("--each", type=whole(1), metavar="N", help="at most so many prompts of a suite (default: all)")

@@ -145,10 +145,22 @@ class _Command:
                 read_record(options.repeat.expanduser()), self._store, self._starter_files, self._stopped
             )
         target = self._target(options.target)
-        return plan_of(options, target, self._models.draft, partial(_kept_pair, target))
+        return plan_of(options, target, self._draft, partial(_kept_pair, target))
 
     def _target(self, name: str) -> Path:
-        return self._models.target(name, self._engine, self._line.show, self._stopped)
+        return self._models.target(self._file_of(name), self._engine, self._line.show, self._stopped)
+
+    def _draft(self, name: str) -> Path:
+        return self._models.draft(self._file_of(name))
+
+    def _file_of(self, name: str) -> str:
+        """The file of a model that is named as the library lists it; what is a file already stays."""
+        if name == STARTER or Path(name).expanduser().exists():
+            return name
+        from forespeak.models.library import users_library
+        from forespeak.models.library_names import named_item
+
+        return str(named_item(users_library().scan(cancelled=self._stopped), name).path)
 
     def _starter_files(self) -> Sequence[Path]:
         try:

@@ -131,6 +131,11 @@ def test_lanes_fold_where_there_is_little_room(setup: CompareSetup, qtbot: QtBot
     row = setup.lanes.rows[0]
     setup.resize(1400, 800)
     qtbot.waitUntil(lambda: row.length.mapTo(row, row.length.rect().topLeft()).y() < 5)
+    for width in range(1400, 1000, -40):
+        # Neither above nor below the fold do they overlap.
+        setup.resize(width, 800)
+        setup.lanes.layout().activate()  # type: ignore[union-attr]
+        assert row.heat.geometry().right() < row.remove.geometry().left()
     setup.resize(420, 800)
     qtbot.waitUntil(lambda: row.length.mapTo(row, row.length.rect().topLeft()).y() > row.what.height())
     assert row.remove.mapTo(setup, row.remove.rect().topRight()).x() <= setup.width()

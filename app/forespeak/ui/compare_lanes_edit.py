@@ -19,8 +19,7 @@ from forespeak.ui.theme import LIGHT, Theme
 
 MOST = 6
 LENGTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
-_ON_ONE_LINE_FROM = 500
-"""Pixels from which on all of a lane stands beside each other."""
+_GAP = 8
 _HEAT_WIDTH = 136
 _AS_SET = -0.1
 """The box's value for the temperature of all runs."""
@@ -56,7 +55,7 @@ class _LaneRow(QWidget):
         self._options: tuple[LaneOption, ...] = ()
         self.what = QComboBox()
         self.what.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.what.setMinimumContentsLength(16)
+        self.what.setMinimumContentsLength(12)
         self.length = QComboBox()
         self.length.setAccessibleName(self.tr("Length of a draft in lane {0}").format(number))
         self.length.setToolTip(self.tr("How many tokens are drafted at a time"))
@@ -77,14 +76,14 @@ class _LaneRow(QWidget):
         self._rest = QWidget()
         rest = QHBoxLayout(self._rest)
         rest.setContentsMargins(0, 0, 0, 0)
-        rest.setSpacing(8)
+        rest.setSpacing(_GAP)
         rest.addWidget(self.length)
         rest.addWidget(self.heat)
         rest.addStretch(1)
         rest.addWidget(self.remove)
         self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(8)
+        self._row.setSpacing(_GAP)
         self._row.addWidget(self.what, 1)
         self._row.addWidget(self._rest)
         self.set_options(options)
@@ -157,17 +156,21 @@ class _LaneRow(QWidget):
     # -- its room
 
     def minimumSizeHint(self) -> QSize:
-        width = max(self.what.minimumSizeHint().width(), self._rest.minimumSizeHint().width())
-        return QSize(width, super().minimumSizeHint().height())
+        """As narrow as the wider of its two parts: below each other they need no more."""
+        return QSize(max(self._widths), super().minimumSizeHint().height())
+
+    @property
+    def _widths(self) -> tuple[int, int]:
+        return self.what.minimumSizeHint().width(), self._rest.minimumSizeHint().width()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        down = event.size().width() < _ON_ONE_LINE_FROM
+        down = event.size().width() < sum(self._widths) + _GAP
         wanted = QBoxLayout.Direction.TopToBottom if down else QBoxLayout.Direction.LeftToRight
         if self._row.direction() != wanted:
             self._row.setDirection(wanted)
             # What belongs together stands closer than one lane to the next.
-            self._row.setSpacing(4 if down else 8)
+            self._row.setSpacing(4 if down else _GAP)
             self._row.setContentsMargins(0, 0, 0, 8 if down else 0)
             self.updateGeometry()
 
