@@ -28,7 +28,8 @@ DEFAULT_SUITES = ("coding", "qa", "summarization", "writing", "rewrite")
 EPILOG = f"""\
 A lane is off (the target alone, which is always measured), sources joined by + (prompt-lookup), a draft model's file
 or name, or the name of a kept pair. Settings follow behind commas: --lane small.gguf,length=4
---lane off,temperature=0.8 --lane prompt-lookup+draft-model,draft=small.gguf,length=auto,name=both. Suites are {", ".join(SUITES)}.
+--lane off,temperature=0.8 --lane prompt-lookup+draft-model,draft=small.gguf,length=auto,name=both.
+Suites are {", ".join(SUITES)}.
 Ctrl+C keeps what is done; --resume goes on."""
 
 _SETTING = re.compile(r",(?=(?:draft|length|temperature|name)=)")
