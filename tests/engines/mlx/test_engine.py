@@ -18,7 +18,7 @@ from mlx_lm.generate import generate_step
 from mlx_lm.utils import load_model
 
 from engines.mlx.conftest import RING, accept_any_pair
-from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Notice, Role, Start
+from forespeak.engines.engine import CacheType, ChatMessage, GenerationRequest, LoadRequest, Notice, Role, Start
 from forespeak.engines.mlx.engine import MlxEngine
 from forespeak.engines.pair_knowledge import PairConditions, ReproducibleEngine
 from forespeak.engines.parity_result import ParityRequest
@@ -56,7 +56,7 @@ def ids(steps: list[Step]) -> list[int]:
 
 
 def opened(target: Path, draft: Path | None = None, **settings: Any) -> MlxEngine:
-    engine = MlxEngine(accept_any_pair, cache_bits=settings.pop("cache_bits", None))
+    engine = MlxEngine(accept_any_pair)
     loaded = engine.load(LoadRequest(target, draft, **settings), lambda _: None, lambda: False)
     assert loaded is not None
     assert (loaded.draft is None) == (draft is None), loaded.draft_problem
@@ -248,8 +248,13 @@ def test_a_hybrid_does_not_draft(tiny: Path, hybrid: Path) -> None:
 
 
 def test_a_quantised_cache_drafts_too(wide: Path) -> None:
-    engine = opened(wide, wide, cache_bits=8)
+    engine = opened(wide, wide, cache_type=CacheType.Q8_0)
     assert engine.target.cache_bits == 8
+    loaded = engine.load(LoadRequest(wide, wide, cache_type=CacheType.Q8_0), lambda _: None, lambda: False)
+    assert loaded is not None
+    for placement in (loaded.placement, loaded.draft_placement):
+        assert placement is not None
+        assert placement.cache_type is CacheType.Q8_0
     plain, _ = run(engine, ask())
     steps, finished = run(engine, ask(sources=(Source.DRAFT_MODEL,)))
     assert finished.stats.accepted_draft_tokens_count > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from forespeak.engines.engine import CacheType
 from forespeak.engines.mlx.runtime import KVCache, make_prompt_cache, mx, nn
 
 _GROUPS = (64, 32)
@@ -30,6 +31,19 @@ def _group_size(network: nn.Module) -> int | None:
     network(mx.array([[0]]), cache=cache)
     shapes = [array.shape[-1] for part in cache if type(part) is KVCache for array in (part.keys, part.values)]
     return next((group for group in _GROUPS if shapes and all(length % group == 0 for length in shapes)), None)
+
+
+def cache_type(cache: Sequence[Any]) -> CacheType:
+    """In which numbers a cache that is not empty keeps the text; F16 also where it keeps nothing but a state."""
+    names = {mx.float32: CacheType.F32, mx.bfloat16: CacheType.BF16}
+    for leaf in leaves(cache):
+        bits = getattr(leaf, "bits", None)
+        if bits is not None:
+            return CacheType.Q8_0 if bits == 8 else CacheType.Q4_0
+        keys = getattr(leaf, "keys", None)
+        if keys is not None:
+            return names.get(keys.dtype, CacheType.F16)
+    return CacheType.F16
 
 
 def leaves(cache: Sequence[Any]) -> Iterator[Any]:

@@ -5,32 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
 
-from forespeak.engines.engine import ConversionRequest, Converted, Loaded, LoadRequest, ModelSummary, PairCheck
-from forespeak.engines.mlx.loading import beside, conditions_of, is_f32, load_model, summary
+from forespeak.engines.engine import ConversionRequest, Converted, Loaded, LoadRequest, ModelSummary
+from forespeak.engines.mlx.loading import beside, conditions_of, is_f32, load_model, placement_of, summary
 from forespeak.engines.mlx.model import MlxModel
 from forespeak.engines.mlx.runtime import ENGINE, device_name, on_gpu
+from forespeak.engines.mlx.settings import see_that_it_can
 from forespeak.engines.pair_engine import PairEngine, ProgressListener
-from forespeak.engines.pair_knowledge import PairConditions, PairMemory
+from forespeak.engines.pair_knowledge import PairConditions
 from forespeak.engines.steady import steady
 from forespeak.errors import UserFacingError
 
 
 class MlxEngine(PairEngine[MlxModel]):
-    """Folders in the MLX format, evaluated by mlx-lm's networks. Blocking; one call at a time, always from one thread.
-
-    `cache_bits`: bits of a value in the KV cache (8 or 4), where the network's cache can be quantised and cut; None
-    for values as the network computes them.
-    """
+    """Folders in the MLX format, by mlx-lm's networks. Blocking; one call at a time, always from one thread."""
 
     computer = "MLX"
-
-    def __init__(
-        self, pair_check: PairCheck, memory: PairMemory | None = None, *, cache_bits: int | None = None
-    ) -> None:
-        super().__init__(pair_check, memory)
-        self._cache_bits = cache_bits
 
     @property
     def engine(self) -> str:
@@ -45,6 +35,10 @@ class MlxEngine(PairEngine[MlxModel]):
             "Choose a GGUF file.",
         )
 
+    def _settled(self, request: LoadRequest) -> LoadRequest:
+        see_that_it_can(request)
+        return request
+
     def _prepare(self, request: LoadRequest) -> None:
         """Nothing outlives a target."""
 
@@ -57,9 +51,7 @@ class MlxEngine(PairEngine[MlxModel]):
         progress: ProgressListener,
         cancelled: Callable[[], bool],
     ) -> MlxModel | None:
-        # Quantised values are rounded in groups, which no batch changes, but the reproducible setting is the exact one.
-        bits = None if request.reproducible else self._cache_bits
-        return load_model(request, path, start, share, progress, cancelled, bits)
+        return load_model(request, path, start, share, progress, cancelled)
 
     def _hindrance(self, draft: MlxModel) -> str | None:
         if draft.no_rollback is not None:
@@ -84,7 +76,11 @@ class MlxEngine(PairEngine[MlxModel]):
         return summary(path, model)
 
     def _loaded(self, request: LoadRequest, loaded: Loaded) -> Loaded:
-        return replace(loaded, devices=(device_name(),), computes_on_cpu=not on_gpu())
-
-    def _twin(self) -> Self:
-        return type(self)(self._pair_check, cache_bits=self._cache_bits)
+        target, draft = (None if model is None else placement_of(model) for model in (self._target, self._draft))
+        return replace(
+            loaded,
+            devices=(device_name(),),
+            computes_on_cpu=not on_gpu(),
+            placement=target,
+            draft_placement=draft,
+        )

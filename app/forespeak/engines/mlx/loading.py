@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from forespeak.engines.drafting import MAX_DRAFT_LENGTH
-from forespeak.engines.engine import DEFAULT_CONTEXT_LENGTH, LoadRequest, ModelSummary, Progress
+from forespeak.engines.engine import (
+    DEFAULT_CONTEXT_LENGTH,
+    Buffer,
+    CacheType,
+    LoadRequest,
+    ModelSummary,
+    Placement,
+    Progress,
+)
 from forespeak.engines.mlx.model import MlxModel
 from forespeak.engines.mlx.runtime import (
     ENGINE,
@@ -21,7 +29,9 @@ from forespeak.engines.mlx.runtime import (
     nn,
     on_gpu,
     tree_flatten,
+    use_processor,
 )
+from forespeak.engines.mlx.settings import cache_bits, on_processor
 from forespeak.engines.mlx.vocabulary import MlxVocabulary
 from forespeak.engines.pair_engine import ProgressListener
 from forespeak.engines.pair_knowledge import PairConditions
@@ -54,7 +64,6 @@ def load_model(
     share: float,
     progress: ProgressListener,
     cancelled: Callable[[], bool],
-    cache_bits: int | None,
 ) -> MlxModel | None:
     """The model of a folder with a cache; its progress is told as `start` to `start + share`. None if cancelled.
 
@@ -62,8 +71,7 @@ def load_model(
     """
     progress(Progress(start, f"Loading {path.name}"))
     _check_folder(path)
-    if request.gpu_layers == 0:
-        mx.set_default_device(mx.cpu)
+    use_processor(on_processor(request))
     maybe_set_recommended_wired_limit()
     try:
         network, config = load_network(path, lazy=True)
@@ -74,7 +82,7 @@ def load_model(
                 del network
                 mx.clear_cache()
                 return None
-        model = _with_cache(network, config, tokenizer, request, cache_bits)
+        model = _with_cache(network, config, tokenizer, request)
         model.try_out()
     except _ERRORS as error:
         mx.clear_cache()
@@ -142,7 +150,6 @@ def _with_cache(
     config: dict[str, Any],
     tokenizer: Any,  # noqa: ANN401 -- a class of mlx-lm
     request: LoadRequest,
-    cache_bits: int | None,
 ) -> MlxModel:
     # Shapes are known before anything is computed.
     width = int(network(mx.array([[0]])).shape[-1])
@@ -160,7 +167,7 @@ def _with_cache(
         batch_limit=batch,
         output_limit=MAX_DRAFT_LENGTH + 1,
         chat_template=template if isinstance(template, str) else None,
-        cache_bits=cache_bits,
+        cache_bits=cache_bits(request),
         config=config,
     )
 
@@ -174,7 +181,7 @@ def beside(model: MlxModel, request: LoadRequest) -> MlxModel:
         batch_limit=model.batch_limit,
         output_limit=model.output_limit,
         chat_template=model.chat_template,
-        cache_bits=None if request.reproducible else model.cache_bits,
+        cache_bits=cache_bits(request),
         config=model.config,
     )
 
@@ -198,13 +205,29 @@ def conditions_of(request: LoadRequest, target: MlxModel, with_draft: bool) -> P
     return PairConditions(
         target=request.target,
         draft=request.draft if with_draft else None,
-        engine=ENGINE if target.cache_bits is None else f"{ENGINE}, {target.cache_bits}-bit cache",
+        engine=ENGINE,
         devices=(device_name(),),
         # MLX shares its work out itself.
         threads=0,
         gpu_layers=request.gpu_layers,
         reproducible=request.reproducible,
         context_length=target.context_length,
+        cache_type=CacheType.F16 if request.reproducible else request.cache_type,
+    )
+
+
+def placement_of(model: MlxModel) -> Placement:
+    """Where a model is: whole on one device."""
+    layers = len(model.network.layers) + 1
+    return Placement(
+        devices=(device_name(),),
+        gpu_layers=layers if on_gpu() else 0,
+        layers=layers,
+        cache_type=model.cache_type,
+        # Its attention is one kernel that keeps no table of scores.
+        flash_attention=True,
+        threads=0,
+        buffers=(Buffer("weights", device_name(), _weight_bytes(model)),),
     )
 
 
@@ -220,11 +243,15 @@ def summary(path: Path, model: MlxModel) -> ModelSummary:
         name=path.name,
         description=f"{config['model_type']} {size} {label}",
         parameters=parameters,
-        size_bytes=sum(array.nbytes for _, array in tree_flatten(model.network.parameters())),
+        size_bytes=_weight_bytes(model),
         vocabulary_size=model.vocabulary.size,
         context_length=model.context_length,
         trained_context_length=trained_context_length(config),
     )
+
+
+def _weight_bytes(model: MlxModel) -> int:
+    return sum(array.nbytes for _, array in tree_flatten(model.network.parameters()))
 
 
 def _weights_type(model: MlxModel) -> str:

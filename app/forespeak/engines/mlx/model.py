@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from forespeak.engines.engine import CacheType
 from forespeak.engines.mlx.caches import (
     NO_ROLLBACK,
+    cache_type,
     is_trimmable,
     new_cache,
     restore,
@@ -81,6 +83,8 @@ class MlxModel:
         """Evaluations with one row of scores behind each other, each but the first of one token: now, and last time."""
         self._cache: list[Any] = new_cache(network, cache_bits)
         self._window = window(self._cache)
+        self.cache_type = CacheType.F16
+        """In which numbers the cache keeps the text; known once the model was tried out."""
         self.no_rollback: str | None = None if is_trimmable(self._cache) else NO_ROLLBACK
         """Why nothing can be taken back, in a sentence; None if it can, up to the window's length."""
 
@@ -208,6 +212,7 @@ class MlxModel:
             self._last_run_length = 0
             found.append([self.evaluate([token], 1) for token in text[:3]][-1])
         self._begins = _equal(*found)
+        self.cache_type = cache_type(self._cache)
         self.truncate(0)
 
     def close(self) -> None:

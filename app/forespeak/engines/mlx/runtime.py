@@ -23,6 +23,7 @@ __all__ = [
     "KVCache",
     "device_name",
     "get_total_parameters",
+    "has_gpu",
     "load_network",
     "load_tokenizer",
     "make_prompt_cache",
@@ -31,9 +32,23 @@ __all__ = [
     "nn",
     "on_gpu",
     "tree_flatten",
+    "use_processor",
 ]
 
 ENGINE = f"MLX {metadata.version('mlx')}, mlx-lm {metadata.version('mlx-lm')}"
+
+
+_USUAL_DEVICE = mx.default_device()
+
+
+def use_processor(alone: bool) -> None:
+    """Compute on the processor alone, or on what MLX chooses itself, from now on."""
+    mx.set_default_device(mx.cpu if alone else _USUAL_DEVICE)
+
+
+def has_gpu() -> bool:
+    """Whether MLX computes on a GPU if it may choose."""
+    return bool(_USUAL_DEVICE.type == mx.gpu)
 
 
 def on_gpu() -> bool:
