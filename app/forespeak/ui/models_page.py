@@ -105,7 +105,8 @@ class ModelsPage(PageWidget):
 
     def set_tab_title(self, number: int, title: str) -> None:
         """With a count of what is going on in it, perhaps."""
-        self.tabs.setTabText(number, title)
+        # Not through the tabs, which would lay out and paint all of the page.
+        self._bar.setTabText(number, title)
 
     @Slot(int)
     def _tab_chosen(self, number: int) -> None:
