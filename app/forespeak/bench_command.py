@@ -17,6 +17,7 @@ from forespeak.compare.plan import Comparison, Pair, Prompt, Way
 from forespeak.compare.prompts import CATEGORIES, MORE_CATEGORIES, suite
 from forespeak.engines.engine import Engine, Progress, Start
 from forespeak.errors import UserFacingError
+from forespeak.load_arguments import add_load_arguments, load_settings
 from forespeak.sampling_arguments import whole
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
@@ -62,9 +63,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser], models
     pairs("--target", nargs="+", action=_Models, metavar="GGUF", help="GGUF files, or starter (the default)")
     pairs("--draft", nargs="+", action=_Models, metavar="GGUF", help="draft models, starter, or none")
     pairs("--context", type=whole(1), metavar="N", help="context length in tokens")
-    pairs("--threads", type=whole(1), metavar="N", help="threads to compute with")
     pairs("--reproducible", action="store_true", help="the same words to the letter; more memory, may be slower")
-    terminal.add_load_argument(pairs)
+    add_load_arguments(pairs)
 
     several("--source", metavar="S", help="what drafts (default: the draft model; without one, prompt-lookup)")
     several("--length", metavar="K", help="tokens of a draft, or auto (default: auto 4)")
@@ -237,8 +237,8 @@ def _bench(models: Models, options: argparse.Namespace) -> int:
                 start=Start.FRESH if options.fresh else Start.WARM if options.keep_prompt else Start.COLD,
                 warm_up=options.warm_up,
                 reproducible=options.reproducible,
-                threads=options.threads,
                 context_length=options.context,
+                **load_settings(options),
             )
             see_that_pairs_fit(comparison, anyway=options.load_anyway)
             watcher = _Watcher(comparison, line, options.json, options.csv)

@@ -41,6 +41,7 @@ from forespeak.engines.engine import (
     Role,
 )
 from forespeak.errors import UserFacingError
+from forespeak.load_arguments import add_load_arguments, with_load_settings
 from forespeak.models.folders import folders
 from forespeak.models.gguf import read_header
 from forespeak.models.starter import StarterStatus, check_starter, starter_draft_path
@@ -135,8 +136,7 @@ def _add_chat(parser: argparse.ArgumentParser) -> None:
     models("--target", default=STARTER, metavar="GGUF", help="a GGUF file, or starter (the default)")
     add_draft_argument(models)
     models("--context", type=whole(1), metavar="N", help="context length in tokens")
-    models("--threads", type=whole(1), metavar="N", help="threads to compute with")
-    terminal.add_load_argument(models)
+    add_load_arguments(models)
     models(
         "--reproducible",
         action="store_true",
@@ -221,10 +221,11 @@ def _engine() -> Engine:
     # Imported late: --help and wrong arguments need not wait for llama.cpp.
     from forespeak.engines.by_format import EngineByFormat
     from forespeak.pairing.compatibility import Judge
+    from forespeak.pairing.load_plan import choose_layers
     from forespeak.pairing.pair_memory import PairFiles
 
     where = folders()
-    return EngineByFormat(Judge(where.cache / "verdicts").refusal, PairFiles(where.pairs))
+    return EngineByFormat(Judge(where.cache / "verdicts").refusal, PairFiles(where.pairs), choose_layers)
 
 
 def _sources(options: argparse.Namespace) -> tuple[Source, ...]:
@@ -239,12 +240,14 @@ def _load(engine: Engine, options: argparse.Namespace) -> Loaded:
     draft = drafts_of(options).model if Source.DRAFT_MODEL in _sources(options) else None
     with terminal.Interrupt() as interrupt, terminal.ProgressLine() as progress:
         target = _target_path(options.target, engine, progress.show, interrupt.asked)
-    request = LoadRequest(
-        target=target,
-        draft=None if draft is None else _draft_path(draft),
-        context_length=options.context,
-        reproducible=options.reproducible,
-        threads=options.threads,
+    request = with_load_settings(
+        LoadRequest(
+            target=target,
+            draft=None if draft is None else _draft_path(draft),
+            context_length=options.context,
+            reproducible=options.reproducible,
+        ),
+        options,
     )
     see_that_it_fits(request, anyway=options.load_anyway, ask=terminal.asker())
     with terminal.Interrupt() as interrupt, terminal.ProgressLine() as progress:

@@ -18,6 +18,7 @@ from forespeak.compare.plan_record import OWN_PROMPTS, plan_from
 from forespeak.compare.prompts import CHINESE, ENGLISH, LONG, SHORT, SUITES, suite_prompts
 from forespeak.engines.engine import Start
 from forespeak.errors import UserFacingError
+from forespeak.load_arguments import add_load_arguments, load_settings
 from forespeak.sampling_arguments import whole
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
@@ -58,8 +59,8 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     settings("--temperature", type=float, default=0.0, metavar="T", help="0, greedy, is the default")
     settings("--rule", choices=[rule.value for rule in Rule], default=Rule.COUPLED.value, help="default: coupled")
     settings("--context", type=whole(1), metavar="N", help="context length in tokens")
-    settings("--threads", type=whole(1), metavar="N", help="threads to compute with")
     settings("--reproducible", action="store_true", help="the same words to the letter; more memory, may be slower")
+    add_load_arguments(settings)
     settings("--warm-up", action=argparse.BooleanOptionalAction, default=True, help="short runs first")
     begin = parser.add_mutually_exclusive_group().add_argument
     begin("--fresh", action="store_true", help="each reply is a pair's very first")
@@ -91,8 +92,8 @@ def plan_of(options: argparse.Namespace, target: Path, draft_of: DraftOf, pair_o
             start=Start.FRESH if options.fresh else Start.WARM if options.keep_prompt else Start.COLD,
             warm_up=options.warm_up,
             reproducible=options.reproducible,
-            threads=options.threads,
             context_length=options.context,
+            **load_settings(options),
         )
         for lane in plan.lanes:
             replace(plan.sampling, temperature=plan.temperature_of(lane))

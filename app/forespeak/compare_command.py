@@ -48,7 +48,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser], models
     out("--json", action="store_true", help="print the report as JSON in place of the table")
     out("--report", nargs="+", action="extend", type=_report_file, metavar="FILE", help=f"{', '.join(_WRITTEN_AS)}")
     out("--private", action="store_true", help="with the words of your own prompts, and of their replies")
-    terminal.add_load_argument(out)
 
 
 def _report_file(name: str) -> Path:
@@ -205,7 +204,7 @@ class _Command:
         from forespeak.compare.estimate import costs_of
 
         for stored in self._store.all():
-            if stored.done and (stored.plan.target, stored.plan.threads) == (plan.target, plan.threads):
+            if stored.done and stored.plan.target == plan.target and stored.plan.load_settings == plan.load_settings:
                 return costs_of(self._store.load(stored.id)[1])
         return None
 

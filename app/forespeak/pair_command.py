@@ -14,6 +14,7 @@ from forespeak import terminal
 from forespeak.bench_command import Models
 from forespeak.engines.engine import Engine, LoadRequest, Progress
 from forespeak.errors import UserFacingError
+from forespeak.load_arguments import add_load_arguments, load_settings, with_load_settings
 from forespeak.models.folders import folders
 from forespeak.pairing.quick_prompts import KINDS_OF_WORK
 from forespeak.sampling_arguments import whole
@@ -55,8 +56,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser], models
     add("--kind", choices=KINDS_OF_WORK, default=KINDS_OF_WORK[0], help="your kind of work (default: code)")
     add("--seconds", type=whole(2), default=20, metavar="S", help="how long a test may take (default: 20)")
     add("--context", type=whole(1), metavar="N", help="context length in tokens, for memory and test")
-    add("--threads", type=whole(1), metavar="N", help="threads to compute with")
-    terminal.add_load_argument(add)
+    add_load_arguments(add)
     add("--json", action="store_true", help="print what was found as JSON")
 
 
@@ -256,13 +256,14 @@ def _found(
 
     places = _places()
     machine = machine_now()
+    request = with_load_settings(LoadRequest(asked.target, context_length=options.context), options)
     judge = Judge(places.cache / "verdicts")
     knowledge = local_knowledge(
         asked.target,
         judge,
         NamedPairs(places.data / FOLDER),
         PairFiles(places.pairs),
-        memory_settings(LoadRequest(asked.target, context_length=options.context, threads=options.threads), machine),
+        memory_settings(request, machine),
         machine,
         (lambda _: None) if hub is None else hub.header,
     )
@@ -307,7 +308,7 @@ def _quick_test(target: Path, candidate: Candidate, options: argparse.Namespace)
         options.kind,
         seconds=float(options.seconds),
         context_length=options.context,
-        threads=options.threads,
+        **load_settings(options),
     )
 
 

@@ -16,6 +16,7 @@ from forespeak.bench_command import Models, time_left
 from forespeak.engines.engine import Engine, LoadRequest, Progress
 from forespeak.engines.parity_result import DifferenceKind, ParityCase, ParityRequest, ParityResult
 from forespeak.errors import UserFacingError
+from forespeak.load_arguments import add_load_arguments, with_load_settings
 from forespeak.models.folders import folders
 from forespeak.sampling_arguments import whole
 from forespeak.speculation.trace import Source
@@ -52,8 +53,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser], models
     add("--length", type=whole(1), default=4, metavar="K", help="the fixed draft length beside auto (default: 4)")
     add("--tokens", type=whole(2), metavar="N", help=f"tokens of a reply (default: {_TOKENS})")
     add("--quick", action="store_true", help=f"{_QUICK_PROMPTS} prompts instead of twelve, shorter replies")
-    add("--threads", type=whole(1), metavar="N", help="threads to compute with")
-    terminal.add_load_argument(add)
+    add_load_arguments(add, cache=False)
     add("--json", action="store_true", help="print what was found as JSON")
 
 
@@ -134,7 +134,7 @@ def _check(
     tokens = options.tokens or (_QUICK_TOKENS if options.quick else _TOKENS)
     request = ParityRequest(sources, tokens, options.length, _QUICK_PROMPTS if options.quick else None)
     # The context of a chat is not needed here; the check makes its own.
-    load = LoadRequest(target, draft, context_needed(request), reproducible=True, threads=options.threads)
+    load = with_load_settings(LoadRequest(target, draft, context_needed(request), reproducible=True), options)
     # Context and precision are the check's own.
     helps = {SuggestionKind.NO_DRAFT: "--draft none"}
     see_that_it_fits(load, anyway=options.load_anyway, ask=terminal.asker(), options=helps)

@@ -200,10 +200,6 @@ def print_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Non
         sys.stdout.write("  ".join(cells).rstrip() + "\n")
 
 
-def add_load_argument(add: Callable[..., object]) -> None:
-    add("--load-anyway", action="store_true", help="load even what does not fit into this machine's memory")
-
-
 def asker() -> Callable[[str], bool] | None:
     """Asks a question on the terminal, yes or no; None where nobody is there to answer."""
     return _ask if sys.stdin.isatty() and sys.stderr.isatty() else None

@@ -16,6 +16,7 @@ from forespeak.compare import report
 from forespeak.compare.plan import Pair
 from forespeak.compare.report import CSV_FIELDS, SCHEMA, VERSION, Record, write_file
 from forespeak.compare.runner import Happening, Results, Runner, Visited
+from forespeak.engines.engine import LOAD_SETTINGS
 from forespeak.errors import UserFacingError
 from models.gguf_writer import ModelFile
 
@@ -59,7 +60,7 @@ def test_the_schema(record: dict[str, Any]) -> None:
     assert {"forespeak", "python"} <= set(record["machine"]["versions"])
     assert set(record["settings"]) == {
         *("tokens", "runs", "temperatures", "sampling", "rule", "start", "warm_up", "reproducible"),
-        *("context_length", "threads"),
+        *("context_length", *LOAD_SETTINGS),
     }
     assert record["settings"]["rule"] == "coupled"
     assert record["settings"]["sampling"]["top_k"] == 40

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from forespeak.compare.plan import PLAIN, Comparison, Pair, Place, Prompt, Way
-from forespeak.engines.engine import Start, TextSourceSettings
+from forespeak.engines.engine import LOAD_SETTINGS, CacheType, Split, Start, TextSourceSettings
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
 
@@ -81,6 +82,12 @@ class Plan:
     threads: int | None = None
     context_length: int | None = None
     gpu_layers: int = -1
+    draft_gpu_layers: int | None = None
+    device: str | None = None
+    draft_device: str | None = None
+    split: Split = Split.LAYER
+    cache_type: CacheType = CacheType.F16
+    flash_attention: bool | None = None
     text_sources: TextSourceSettings = field(default_factory=TextSourceSettings)
 
     def __post_init__(self) -> None:
@@ -90,6 +97,10 @@ class Plan:
         if self.budget_seconds is not None and self.budget_seconds <= 0:
             raise ValueError("a comparison needs some time")
         self.comparison()
+
+    @property
+    def load_settings(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in LOAD_SETTINGS}
 
     def temperature_of(self, lane: Lane) -> float:
         return self.sampling.temperature if lane.temperature is None else lane.temperature
@@ -180,9 +191,8 @@ class Plan:
             start=self.start,
             warm_up=self.warm_up,
             reproducible=self.reproducible,
-            threads=self.threads,
             context_length=self.context_length,
-            gpu_layers=self.gpu_layers,
+            **self.load_settings,
             text_sources=self.text_sources,
             places=frozenset(places),
         )

@@ -12,7 +12,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Role, Start, TextSourceSettings
+from forespeak.engines.engine import (
+    LOAD_SETTINGS,
+    CacheType,
+    ChatMessage,
+    GenerationRequest,
+    LoadRequest,
+    Role,
+    Split,
+    Start,
+    TextSourceSettings,
+)
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
 
@@ -114,6 +124,12 @@ class Comparison:
     threads: int | None = None
     context_length: int | None = None
     gpu_layers: int = -1
+    draft_gpu_layers: int | None = None
+    device: str | None = None
+    draft_device: str | None = None
+    split: Split = Split.LAYER
+    cache_type: CacheType = CacheType.F16
+    flash_attention: bool | None = None
     text_sources: TextSourceSettings = field(default_factory=TextSourceSettings)
     places: frozenset[Place] | None = None
 
@@ -152,8 +168,7 @@ class Comparison:
             draft=pair.draft if any(way.needs_model for way in self.ways_of(pair)) else None,
             context_length=self.context_length,
             reproducible=self.reproducible,
-            threads=self.threads,
-            gpu_layers=self.gpu_layers,
+            **{name: getattr(self, name) for name in LOAD_SETTINGS},
         )
 
 

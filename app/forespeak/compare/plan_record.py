@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from forespeak.compare.lanes import Lane, Plan
 from forespeak.compare.plan import Prompt
-from forespeak.engines.engine import ChatMessage, Role, Start, TextSourceSettings
+from forespeak.engines.engine import CacheType, ChatMessage, Role, Split, Start, TextSourceSettings
 from forespeak.errors import UserFacingError
 from forespeak.speculation import settings as source_settings
 from forespeak.speculation.json_values import sampling_record
@@ -22,9 +22,12 @@ Json = dict[str, Any]
 OWN_PROMPTS = "own"
 """The category of prompts that come without one."""
 
-_NUMBERS = ("repeats", "tokens", "budget_seconds", "threads", "context_length", "gpu_layers")
+_NUMBERS = ("repeats", "tokens", "budget_seconds", "threads", "context_length", "gpu_layers", "draft_gpu_layers")
 _SWITCHES = ("warm_up", "reproducible")
-_OTHERS = ("target", "lanes", "prompts", "suites", "sampling", "rule", "start", "text_sources")
+_DEVICES = ("device", "draft_device")
+_CHOICES = {"rule": Rule, "start": Start, "split": Split, "cache_type": CacheType}
+_FLASH_ATTENTION = "flash_attention"
+_OTHERS = ("target", "lanes", "prompts", "suites", "sampling", "text_sources")
 _TEXT_SOURCES = {
     "prompt_lookup": source_settings.PromptLookupSettings,
     "ngram_simple": source_settings.NgramSimpleSettings,
@@ -55,10 +58,9 @@ def plan_record(plan: Plan, *, folders: bool = True, private: bool = True) -> Js
             for lane in plan.lanes
         ],
         "prompts": [_prompt_record(prompt, private or not prompt.private) for prompt in plan.prompts],
-        **{name: getattr(plan, name) for name in (*_NUMBERS, *_SWITCHES)},
+        **{name: getattr(plan, name) for name in (*_NUMBERS, *_SWITCHES, *_DEVICES, _FLASH_ATTENTION)},
+        **{name: getattr(plan, name).value for name in _CHOICES},
         "sampling": sampling_record(plan.sampling),
-        "rule": plan.rule.value,
-        "start": plan.start.value,
         "text_sources": _listed(asdict(plan.text_sources)),
     }
 
@@ -112,21 +114,24 @@ def _plan_from(
     path_of: Callable[[str], Path],
     suite_of: Callable[[Sequence[str]], Sequence[Prompt]] | None,
 ) -> Plan:
-    _nothing_else(record, (*_NUMBERS, *_SWITCHES, *_OTHERS), "a plan")
+    plain = (*_NUMBERS, *_SWITCHES, *_DEVICES, _FLASH_ATTENTION)
+    _nothing_else(record, (*plain, *_CHOICES, *_OTHERS), "a plan")
     prompts = [_prompt_from(each, number) for number, each in enumerate(record.get("prompts", ()), 1)]
     suites = record.get("suites", ())
     if suites and suite_of is not None:
         prompts += suite_of(suites)
-    values: Json = {name: record[name] for name in (*_NUMBERS, *_SWITCHES) if name in record}
+    values: Json = {name: record[name] for name in plain if name in record}
     for name in _NUMBERS:
         if isinstance(values.get(name), bool) or not isinstance(values.get(name), int | float | None):
             raise TypeError(f"{name} must be a number")
+    for name in _DEVICES:
+        if values.get(name) is not None:
+            _text(values[name], name)
+    if not isinstance(values.get(_FLASH_ATTENTION), bool | None):
+        raise TypeError(f"{_FLASH_ATTENTION} must be true, false or null")
+    values |= {name: _one_of(kind, record[name]) for name, kind in _CHOICES.items() if name in record}
     if "sampling" in record:
         values["sampling"] = sampling_from(record["sampling"])
-    if "rule" in record:
-        values["rule"] = _one_of(Rule, record["rule"])
-    if "start" in record:
-        values["start"] = _one_of(Start, record["start"])
     if "text_sources" in record:
         values["text_sources"] = _text_sources_from(record["text_sources"])
     return Plan(

@@ -9,7 +9,8 @@ The JSON is one object. Times are seconds, sizes bytes, rates tokens per second;
     machine         system, processor, cores, logical_cores, memory_bytes, load (1, 5, 15 minutes), versions
     settings        tokens, runs, temperatures, sampling (every SamplingSettings field but temperature; `seed` is the
                     first repetition's, each later one adds 1), rule, start (cold, fresh, warm), warm_up, reproducible,
-                    context_length, threads
+                    context_length, threads, gpu_layers, draft_gpu_layers, device, draft_device, split, cache_type,
+                    flash_attention
     pairs           per pair: target and draft (file, size_bytes, quantisation, name; no folders), devices, threads,
                     problem (why it could not be measured)
     ways            per way: name, sources, draft_length (null: auto); `plain` is the target alone
@@ -40,8 +41,11 @@ from typing import Any
 from forespeak.compare.plan import PLAIN, Way
 from forespeak.compare.runner import Results, Run, visit_of
 from forespeak.compare.statistics import Estimate, Figures, Summary, plain_runs, summarise
+from forespeak.engines.engine import LOAD_SETTINGS
 from forespeak.errors import UserFacingError
 from forespeak.models.gguf import GgufError, read_header
+from forespeak.models.mlx_folder import read_mlx_facts
+from forespeak.models.on_disk import size_and_time
 from forespeak.speculation.json_values import sampling_record
 from forespeak.whole_file import write_whole
 
@@ -134,7 +138,7 @@ def head_record(results: Results, files: Sequence[dict[str, Any]]) -> dict[str, 
             "warm_up": comparison.warm_up,
             "reproducible": comparison.reproducible,
             "context_length": comparison.context_length,
-            "threads": comparison.threads,
+            **{name: getattr(comparison, name) for name in LOAD_SETTINGS},
         },
         "pairs": [_pair_record(results, pair, record) for pair, record in enumerate(files)],
         "ways": [
@@ -175,10 +179,16 @@ def pair_files(target: Path, draft: Path | None) -> dict[str, Any]:
 
 def file_record(path: Path) -> dict[str, Any]:
     """What a model's file is, without its folder."""
+    unknown = {"file": path.name, "size_bytes": None, "quantisation": None, "name": None}
     try:
+        if path.is_dir():
+            facts = read_mlx_facts(path, {each.name for each in path.iterdir()})
+            if facts is None:
+                return unknown
+            return unknown | {"size_bytes": size_and_time(path)[0], "quantisation": facts.label, "name": path.name}
         header = read_header(path)
-    except GgufError:
-        return {"file": path.name, "size_bytes": None, "quantisation": None, "name": None}
+    except (GgufError, OSError):
+        return unknown
     return {
         "file": path.name,
         "size_bytes": header.size_bytes,

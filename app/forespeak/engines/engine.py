@@ -98,6 +98,19 @@ class LoadRequest:
     flash_attention: bool | None = None
 
 
+LOAD_SETTINGS = (
+    "threads",
+    "gpu_layers",
+    "draft_gpu_layers",
+    "device",
+    "draft_device",
+    "split",
+    "cache_type",
+    "flash_attention",
+)
+"""The fields of a LoadRequest that whatever leads to one hands on as they are."""
+
+
 class Start(Enum):
     """What a generation begins with."""
 

@@ -15,6 +15,7 @@ from forespeak.models.memory import (
     MemoryPlan,
     MemorySettings,
     Quant,
+    Suggestion,
     SuggestionKind,
     fitting_layers,
     plan_of_files,
@@ -29,6 +30,7 @@ OUTPUT_ROWS = 49
 OPTIONS = {
     SuggestionKind.CONTEXT: "--context {context}",
     SuggestionKind.CACHE_TYPE: "without --reproducible",
+    SuggestionKind.GPU_LAYERS: "--gpu-layers {layers}",
     SuggestionKind.NO_DRAFT: "--draft none",
 }
 """What the command line is told to follow an advice."""
@@ -148,7 +150,7 @@ def see_that_it_fits(
     if planned.fit is not Fit.TOO_LARGE or (ask is not None and ask(f"{planned.sentence} Load it anyway?")):
         return
     advice = [
-        f"{each.words.removesuffix('.')} ({options[each.kind].format(context=each.settings.context_length)})."
+        f"{each.words.removesuffix('.')} ({_option(each, options)})."
         for each in planned.suggestions
         if each.kind in options
     ]
@@ -157,3 +159,8 @@ def see_that_it_fits(
         planned.sentence,
         " ".join([*advice, "--load-anyway loads it all the same; the system may become slow or end the program."]),
     )
+
+
+def _option(advice: Suggestion, options: Mapping[SuggestionKind, str]) -> str:
+    settings = advice.settings
+    return options[advice.kind].format(context=settings.context_length, layers=settings.gpu_layers)

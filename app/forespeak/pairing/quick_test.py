@@ -16,7 +16,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from forespeak import __version__
-from forespeak.engines.engine import ChatMessage, Engine, GenerationRequest, Loaded, LoadRequest, Progress, Role, Start
+from forespeak.engines.engine import (
+    LOAD_SETTINGS,
+    CacheType,
+    ChatMessage,
+    Engine,
+    GenerationRequest,
+    Loaded,
+    LoadRequest,
+    Progress,
+    Role,
+    Split,
+    Start,
+)
 from forespeak.pairing.compatibility import cannot_draft
 from forespeak.pairing.quick_prompts import QuickPrompt, quick_prompts
 from forespeak.pairing.ranking import Measurement, Range
@@ -54,12 +66,17 @@ class QuickTest:
     context_length: int | None = None
     threads: int | None = None
     gpu_layers: int = -1
+    draft_gpu_layers: int | None = None
+    device: str | None = None
+    draft_device: str | None = None
+    split: Split = Split.LAYER
+    cache_type: CacheType = CacheType.F16
+    flash_attention: bool | None = None
 
     @property
     def load_request(self) -> LoadRequest:
-        return LoadRequest(
-            self.target, self.draft, self.context_length, threads=self.threads, gpu_layers=self.gpu_layers
-        )
+        settings = {name: getattr(self, name) for name in LOAD_SETTINGS}
+        return LoadRequest(self.target, self.draft, self.context_length, **settings)
 
 
 @dataclass(frozen=True, slots=True)

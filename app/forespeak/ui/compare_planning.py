@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
@@ -48,6 +48,7 @@ def plan_of(setup: Setup, target: Path, preferences: Preferences, suite: Sequenc
         threads=preferences.threads,
         context_length=preferences.context_length,
         text_sources=preferences.text_sources,
+        **{item.name: getattr(preferences.hardware, item.name) for item in fields(preferences.hardware)},
     )
 
 

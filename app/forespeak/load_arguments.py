@@ -1,0 +1,66 @@
+"""The command line's arguments for how models are loaded: on which devices, with which cache, by how many threads."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from forespeak.engines.engine import CPU_DEVICE, CacheType, LoadRequest, Split
+from forespeak.sampling_arguments import whole
+
+AUTO, ON, OFF = "auto", "on", "off"
+_ALL_THAT_FIT = -1
+
+
+def add_load_arguments(add: Callable[..., object], *, cache: bool = True) -> None:
+    """Without `cache` for a command that chooses the cache itself."""
+    add("--device", metavar="NAME", help=f"a name that “forespeak devices” lists; {CPU_DEVICE}: the processor alone")
+    add("--draft-device", metavar="NAME", help="where the draft model goes; the target's device, if not given")
+    add("--gpu-layers", type=_layers, default=_ALL_THAT_FIT, metavar="N", help="layers on GPUs; auto: what fits")
+    add("--draft-gpu-layers", type=_layers, metavar="N", help="the draft model's; as for the target, if not given")
+    add(
+        "--split",
+        choices=[split.value for split in Split],
+        default=Split.LAYER.value,
+        help="how several GPUs share a model (default: layer)",
+    )
+    if cache:
+        add(
+            "--cache-type",
+            type=str.upper,
+            choices=[kind.value for kind in CacheType],
+            default=CacheType.F16.value,
+            help="numbers in which the text's keys and values are kept (default: F16)",
+        )
+        add("--flash-attention", choices=(ON, OFF, AUTO), default=AUTO, help="auto: where it is quicker (default)")
+    add("--threads", type=whole(1), metavar="N", help="threads to compute with")
+    add("--load-anyway", action="store_true", help="load even what does not fit into this machine's memory")
+
+
+def _layers(text: str) -> int:
+    if text == AUTO:
+        return _ALL_THAT_FIT
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is neither {AUTO} nor a number of layers")
+    return int(text)
+
+
+def with_load_settings(request: LoadRequest, options: argparse.Namespace) -> LoadRequest:
+    """The request with what the options say of devices, cache and threads."""
+    return replace(request, **load_settings(options))
+
+
+def load_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The same by the names of the request's fields, which plans and tests of pairs have too."""
+    return {
+        "device": options.device,
+        "draft_device": options.draft_device,
+        "gpu_layers": options.gpu_layers,
+        "draft_gpu_layers": options.draft_gpu_layers,
+        "split": Split(options.split),
+        "cache_type": CacheType(getattr(options, "cache_type", CacheType.F16.value)),
+        "flash_attention": {ON: True, OFF: False}.get(getattr(options, "flash_attention", AUTO)),
+        "threads": options.threads,
+    }
