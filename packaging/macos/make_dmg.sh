@@ -31,13 +31,19 @@ trap 'rm -rf "$staging"' EXIT
 # ditto keeps the links and the signatures' attributes.
 ditto "$app" "$staging/Forespeak.app"
 ln -s /Applications "$staging/Applications"
-hdiutil create -volname Forespeak -srcfolder "$staging" -format UDZO -ov "$image"
+# It mounts the image to fill it, and fails where the system's own scanner is looking at it meanwhile.
+for attempt in 1 2 3 4 5; do
+    if hdiutil create -volname Forespeak -srcfolder "$staging" -format UDZO -ov "$image"; then break; fi
+    [ "$attempt" -lt 5 ] || exit 1
+    sleep 10
+done
 
 if [ -n "$identity" ]; then
     codesign --force --timestamp --sign "$identity" "$image"
     if [ -n "${NOTARY_KEY:-}" ]; then
         xcrun notarytool submit "$image" --wait \
             --key "$NOTARY_KEY" --key-id "${NOTARY_KEY_ID:?}" --issuer "${NOTARY_ISSUER:?}"
+        # Where Apple refused, there is no ticket: this fails then.
         xcrun stapler staple "$image"
         xcrun stapler validate "$image"
     else
