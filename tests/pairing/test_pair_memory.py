@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from forespeak.engines.parity_result import (
 )
 from forespeak.pairing.pair_memory import MOST_FILES, PairFiles, parity_from, parity_record
 from forespeak.speculation.trace import Source
+from models.library_folders import write_mlx
 
 LEARNED = {"target_seconds": [[1, 0.03], [5, 0.05]], "models": {"coupled": {"tested": 12.0}}}
 
@@ -77,6 +79,24 @@ def test_a_changed_file_is_another_model(files: PairFiles, pair: PairConditions)
     assert pair.draft is not None
     pair.draft.unlink()
     assert files.recall(pair) is None
+
+
+def test_a_file_in_a_folder_that_is_written_anew_makes_another_model(files: PairFiles, pair: PairConditions) -> None:
+    """The folder's own time stays the same then."""
+    folder = write_mlx(files.folder.parent / "mlx")
+    in_folder = replace(pair, target=folder)
+    files.keep(in_folder, LEARNED)
+    before = folder.stat().st_mtime_ns
+    (folder / ".DS_Store").write_bytes(b"a note of the system's")
+    assert files.recall(in_folder) == LEARNED
+    weights = folder / "model.safetensors"
+    os.utime(folder, ns=(before, before))
+    with weights.open("r+b") as file:
+        file.write(b"\0")
+    newer = time.time_ns() + 5_000_000_000
+    os.utime(weights, ns=(newer, newer))
+    assert folder.stat().st_mtime_ns == before
+    assert files.recall(in_folder) is None
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from forespeak.pairing.ranking import Measurement, Range
 from forespeak.speculation.settings import Rule
 from forespeak.speculation.trace import Source
 from models.gguf_writer import ModelFile
+from models.library_folders import write_mlx
 
 MEASURED = Measurement(
     20.0,
@@ -294,3 +295,18 @@ def test_what_is_written_is_whole_or_not_there(pairs: NamedPairs, target: Path, 
     assert measurement_from(kept["measurement"]) == MEASURED
     assert measurement_from({**kept["measurement"], "plain": "x"}) is None
     assert measurement_from(None) is None
+
+
+def test_a_folders_files_are_what_a_pair_was_kept_with(pairs: NamedPairs, tmp_path: Path) -> None:
+    folder = write_mlx(tmp_path / "mlx")
+    kept = pairs.keep("MLX", folder, None, SETTINGS)
+    assert kept.target.fingerprint is not None
+    assert again(pairs, kept).problem is None
+    weights = folder / "model.safetensors"
+    newer = time.time_ns() + 5_000_000_000
+    os.utime(weights, ns=(newer, newer))
+    assert "has changed since" in (again(pairs, kept).problem or "")
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["model"]["vocab"]["c"] = 3
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    assert "its vocabulary is another one now" in (again(pairs, kept).problem or "")

@@ -16,6 +16,8 @@ from forespeak.models.sizes import compared_words, size_words
 MAIN_MEMORY = "main memory"
 _PROGRAM_BYTES = 52_000_000
 """The engine's process before it loads anything: measured."""
+_MLX_PROGRAM_BYTES = 90_000_000
+"""The same with mlx-lm and what it imports."""
 _GPU_BYTES = 300_000_000
 """What a driver keeps on a GPU for a process that computes there."""
 _FILLED = 0.95
@@ -272,7 +274,7 @@ def _sum(
     if draft is not None:
         # The draft's context is made like the target's; a shorter one of its own would end drafting early.
         _add(ledger, "draft", draft, settings.of_draft, machine)
-    ledger.add(PartKind.PROGRAM, "", MAIN_MEMORY, _PROGRAM_BYTES)
+    ledger.add(PartKind.PROGRAM, "", MAIN_MEMORY, _MLX_PROGRAM_BYTES if target.is_mlx else _PROGRAM_BYTES)
     for gpu in machine.gpus:
         if any(part.device == gpu.name for part in ledger.parts):
             ledger.add(PartKind.PROGRAM, "", gpu.name, 0 if machine.unified else _GPU_BYTES)
@@ -280,7 +282,8 @@ def _sum(
 
 
 def _add(ledger: _Ledger, of: str, layout: ModelLayout, settings: MemorySettings, machine: Machine) -> None:
-    gpus = settings.gpus_of(machine)
+    # MLX computes on Apple's GPUs alone; what others llama.cpp has found are nothing to it.
+    gpus = settings.gpus_of(machine) if machine.unified or not layout.is_mlx else ()
     memory = memory_of(layout, settings.context_for(layout), settings.gpu_layers if gpus else 0)
     ledger.add(PartKind.WEIGHTS, of, MAIN_MEMORY, memory.host_weights)
     ledger.add(PartKind.CACHE, of, MAIN_MEMORY, memory.host_cache)

@@ -38,7 +38,7 @@ def may_be_mlx(names: Collection[str]) -> bool:
 
 def read_mlx_facts(folder: Path, names: Collection[str]) -> FileFacts | None:
     """The facts of a folder; None if it holds a model of another kind. Raises OSError if it cannot be read."""
-    config = _json(folder / CONFIG)
+    config = json_object(folder / CONFIG)
     if config is None or not isinstance(config.get("model_type"), str):
         return None
     bits = _quantised_bits(config)
@@ -46,7 +46,7 @@ def read_mlx_facts(folder: Path, names: Collection[str]) -> FileFacts | None:
     headers: dict[str, Json] = {}
     problem = None
     for name in files:
-        header = _weights_header(folder / name)
+        header = weights_header(folder / name)
         if isinstance(header, str):
             problem = problem or header
         else:
@@ -56,7 +56,7 @@ def read_mlx_facts(folder: Path, names: Collection[str]) -> FileFacts | None:
         return None
     weights: Counter[str] = Counter()
     parameters = in_experts = 0
-    for name, tensor in _tensors(headers.values()):
+    for name, tensor in tensors_of(headers.values()):
         count = _count(name, tensor, bits)
         parameters += count
         in_experts += count if _EXPERTS.search(name) else 0
@@ -68,18 +68,18 @@ def read_mlx_facts(folder: Path, names: Collection[str]) -> FileFacts | None:
         architecture=config["model_type"],
         parameters=parameters,
         expert_parameters=in_experts,
-        experts=_number(config, *_EXPERT_COUNTS) or 0,
-        experts_used=_number(config, *_EXPERTS_USED) or 0,
-        context_length=_number(config, "max_position_embeddings", "max_seq_len", "n_positions"),
+        experts=settings_number(config, *_EXPERT_COUNTS) or 0,
+        experts_used=settings_number(config, *_EXPERTS_USED) or 0,
+        context_length=settings_number(config, "max_position_embeddings", "max_seq_len", "n_positions"),
         has_template=_has_template(folder, names),
-        mtp_layers=_number(config, "num_nextn_predict_layers", "mtp_num_hidden_layers") or 0,
-        vocabulary_size=_number(config, "vocab_size"),
+        mtp_layers=settings_number(config, "num_nextn_predict_layers", "mtp_num_hidden_layers") or 0,
+        vocabulary_size=settings_number(config, "vocab_size"),
         vocabulary_fingerprint=cached_mlx_fingerprint(folder),
         label=_label(config, bits, weights),
     )
 
 
-def _json(path: Path) -> Json | None:
+def json_object(path: Path) -> Json | None:
     """A file's JSON object; None if it holds something else. Raises OSError."""
     if path.stat().st_size > _MOST_JSON_BYTES:
         return None
@@ -90,7 +90,7 @@ def _json(path: Path) -> Json | None:
     return found if isinstance(found, dict) else None
 
 
-def _number(config: Json, *names: str) -> int | None:
+def settings_number(config: Json, *names: str) -> int | None:
     """A whole number of the settings; models that also see or hear keep those of their text part apart."""
     for place in (config, config.get("text_config")):
         for name in names:
@@ -117,7 +117,7 @@ def _label(config: Json, bits: int | None, weights: Counter[str]) -> str | None:
     return _TYPES.get(weights.most_common(1)[0][0]) if weights else None
 
 
-def _weights_header(path: Path) -> Json | str:
+def weights_header(path: Path) -> Json | str:
     """The header of a safetensors file: a length in 8 bytes and a JSON text. In words, what is wrong with it."""
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -130,7 +130,7 @@ def _weights_header(path: Path) -> Json | str:
             return f"“{path.name}” is damaged."
     if not isinstance(header, dict):
         return f"“{path.name}” is damaged."
-    ends = [tensor.get("data_offsets") for _, tensor in _tensors([header])]
+    ends = [tensor.get("data_offsets") for _, tensor in tensors_of([header])]
     if not all(isinstance(end, list) and len(end) == 2 and isinstance(end[1], int) for end in ends):
         return f"“{path.name}” is damaged."
     if 8 + length + max((end[1] for end in ends if end), default=0) > size:
@@ -143,7 +143,7 @@ def _metadata(header: Json) -> Json:
     return found if isinstance(found, dict) else {}
 
 
-def _tensors(headers: Iterable[Json]) -> Iterable[tuple[str, Json]]:
+def tensors_of(headers: Iterable[Json]) -> Iterable[tuple[str, Json]]:
     for header in headers:
         for name, tensor in header.items():
             if name != "__metadata__" and isinstance(tensor, dict):
@@ -166,7 +166,7 @@ def _count(name: str, tensor: Mapping[str, Any], bits: int | None) -> int:
 def _missing(folder: Path, names: Collection[str], files: list[str]) -> str | None:
     """Which files the folder lacks, in a sentence."""
     if INDEX in names:
-        listed = (_json(folder / INDEX) or {}).get("weight_map")
+        listed = (json_object(folder / INDEX) or {}).get("weight_map")
         wanted = {str(name) for name in listed.values()} if isinstance(listed, dict) else set()
         lacking = sorted(wanted - set(names))
         if lacking:
@@ -187,5 +187,5 @@ def _missing(folder: Path, names: Collection[str], files: list[str]) -> str | No
 def _has_template(folder: Path, names: Collection[str]) -> bool:
     if "chat_template.jinja" in names or "chat_template.json" in names:
         return True
-    settings = _json(folder / SETTINGS) if SETTINGS in names else None
+    settings = json_object(folder / SETTINGS) if SETTINGS in names else None
     return bool((settings or {}).get("chat_template"))

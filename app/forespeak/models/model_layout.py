@@ -75,7 +75,8 @@ class ModelLayout:
     turns a layer's result into scores. `tied`: the output uses the input's table, which a GPU then holds once more.
 
     `query_width`: values of a token's queries, all heads together. `experts_used` 0: not a mixture of experts.
-    `inner_width`: of a state space model, else 0. `size_bytes`: all files of the model.
+    `inner_width`: of a state space model, else 0. `size_bytes`: all files of the model. `value_bytes`: of a model in
+    the MLX format, what a value takes that its network computes.
     """
 
     name: str
@@ -93,6 +94,11 @@ class ModelLayout:
     query_width: int = 0
     experts_used: int = 0
     inner_width: int = 0
+    value_bytes: int | None = None
+
+    @property
+    def is_mlx(self) -> bool:
+        return self.value_bytes is not None
 
     @property
     def weight_bytes(self) -> int:
@@ -104,7 +110,12 @@ class ModelLayout:
 
 
 def layout_of_file(path: Path) -> ModelLayout:
-    """The layout of a model on disk, all its shards together. Raises GgufError."""
+    """The layout of a model on disk, all its shards or its folder together. Raises GgufError."""
+    if path.is_dir():
+        # It is made of what stands here.
+        from forespeak.models.mlx_layout import layout_of_folder
+
+        return layout_of_folder(path)
     return layout_of([read_header(part) for part in shard_paths(path)])
 
 

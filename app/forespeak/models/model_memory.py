@@ -12,6 +12,10 @@ _CELLS = 256
 _BYTES_PER_TOKEN = 430
 """What llama.cpp's vocabulary and ours keep for each token: measured, with merges."""
 _STATE_BYTES = 4
+_MLX_BYTES_PER_TOKEN = 700
+"""What the Hugging Face tokenizer and our table keep for each token: measured, with merges."""
+_MLX_FREED = 50_000_000
+"""What MLX keeps of buffers that it has freed, between two times that they are given back: measured."""
 
 CACHE_TYPES = {kind.name: kind for kind in TENSOR_TYPES.values()}
 
@@ -56,6 +60,8 @@ class ModelMemory:
 
 def memory_of(layout: ModelLayout, settings: ContextSettings, gpu_layers: int) -> ModelMemory:
     """What a model takes with its last `gpu_layers` layers on a GPU; -1: all, and the output with them."""
+    if layout.is_mlx:
+        return _mlx_memory(layout, settings, on_gpu=gpu_layers != 0)
     count = len(layout.layers)
     on_gpu = count + 1 if gpu_layers < 0 else min(gpu_layers, count + 1)
     # llama.cpp counts the output as one more layer behind the last.
@@ -76,6 +82,36 @@ def memory_of(layout: ModelLayout, settings: ContextSettings, gpu_layers: int) -
         gpu_cache=sum(caches[first:]),
         host_buffers=kept + beside,
         gpu_buffers=compute if on_gpu else 0,
+    )
+
+
+def _mlx_memory(layout: ModelLayout, settings: ContextSettings, *, on_gpu: bool) -> ModelMemory:
+    """What MLX takes: all on one device; the text in the network's own numbers, or quantised in groups of 64."""
+    assert layout.value_bytes is not None
+    quantised = CACHE_TYPES[settings.cache_type] if settings.cache_type in {"Q8_0", "Q4_0"} else None
+    cache = 0
+    for layer in layout.layers:
+        cells = min(settings.cells, -(-layer.window // _CELLS) * _CELLS) if layer.window else settings.cells
+        values = cells * (layer.key_width + layer.value_width)
+        # A ring cannot be quantised. A scale and an offset of two bytes for 64 values are as much as ggml's for 32.
+        if quantised is not None and layer.window is None:
+            cache += values * quantised.block_bytes // quantised.block_values
+        else:
+            cache += values * layout.value_bytes
+    tokens = min(settings.batch, settings.cells)
+    by_token = layout.value_bytes * (3 * layout.feed_forward + 4 * layout.embedding + 2 * layout.query_width)
+    # Processors have no fused attention: the scores of a batch with all that was read, before and after the softmax.
+    scores = 0 if on_gpu else 2 * layout.value_bytes * settings.cells * layout.heads
+    rows = (4 + layout.value_bytes) * layout.vocabulary * settings.outputs
+    buffers = max(tokens * (by_token + scores), rows) + _MLX_FREED
+    kept = 4 * layout.vocabulary * settings.outputs + _MLX_BYTES_PER_TOKEN * layout.vocabulary
+    return ModelMemory(
+        host_weights=0 if on_gpu else layout.weight_bytes,
+        gpu_weights=layout.weight_bytes if on_gpu else 0,
+        host_cache=0 if on_gpu else cache,
+        gpu_cache=cache if on_gpu else 0,
+        host_buffers=kept + (0 if on_gpu else buffers),
+        gpu_buffers=buffers if on_gpu else 0,
     )
 
 

@@ -25,6 +25,7 @@ from forespeak.engines.parity_result import (
     ParityResult,
     TokenScores,
 )
+from forespeak.models.on_disk import size_and_time
 from forespeak.speculation.trace import Source
 from forespeak.whole_file import write_whole
 
@@ -156,12 +157,11 @@ class PairFiles:
 
 
 def _identity(path: Path) -> list[Any]:
-    """A file by its place, size and time; a changed one is another model."""
+    """A model by its place, size and time; a changed one is another model."""
     try:
-        found = path.stat()
+        return [str(path.absolute()), *size_and_time(path)]
     except OSError:
         return [str(path.absolute()), 0, 0]
-    return [str(path.absolute()), found.st_size, found.st_mtime_ns]
 
 
 def _described(conditions: PairConditions) -> Json:

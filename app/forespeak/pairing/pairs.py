@@ -22,6 +22,8 @@ from forespeak.engines.parity_result import ParityResult
 from forespeak.errors import UserFacingError
 from forespeak.models.fingerprint import vocabulary_fingerprint
 from forespeak.models.gguf import GgufError
+from forespeak.models.mlx_vocabulary import cached_mlx_fingerprint
+from forespeak.models.on_disk import size_and_time
 from forespeak.models.vocabulary import cached_header
 from forespeak.pairing.named_pair import PAIR_FORMAT, ModelMark, NamedPair, PairSettings, pair_from, pair_record
 from forespeak.pairing.ranking import Measurement
@@ -62,7 +64,7 @@ class RemovedPair:
 def file_fingerprint(path: Path) -> str | None:
     """The fingerprint of a file's vocabulary; None if it has none or cannot be read."""
     try:
-        return vocabulary_fingerprint(cached_header(path))
+        return cached_mlx_fingerprint(path) if path.is_dir() else vocabulary_fingerprint(cached_header(path))
     except GgufError:
         return None
 
@@ -214,14 +216,14 @@ class NamedPairs:
 
     def _mark(self, path: Path) -> ModelMark:
         try:
-            found = path.stat()
+            found = size_and_time(path)
         except OSError as error:
             raise UserFacingError(
                 f"“{path.name}” cannot be read.",
                 f"{path.parent}: {error.strerror or error}.",
                 "Put the file back, or choose another one.",
             ) from error
-        return ModelMark(path.absolute(), found.st_size, found.st_mtime_ns, self._fingerprint(path))
+        return ModelMark(path.absolute(), *found, self._fingerprint(path))
 
     def _judged(self, pair: NamedPair) -> NamedPair:
         """With what has changed since it was kept."""
@@ -237,10 +239,10 @@ class NamedPairs:
     def _change_of(self, role: str, mark: ModelMark) -> tuple[str | None, bool]:
         """(what has become of a file, in a sentence; whether it can be loaded)."""
         try:
-            found = mark.path.stat()
+            found = size_and_time(mark.path)
         except OSError:
             return f"The {role} “{mark.path.name}” is not in {mark.path.parent} any more.", False
-        if (found.st_size, found.st_mtime_ns) == (mark.size_bytes, mark.modified_ns):
+        if found == (mark.size_bytes, mark.modified_ns):
             return None, True
         now = self._fingerprint(mark.path)
         if now is None and mark.fingerprint is not None:
