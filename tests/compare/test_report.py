@@ -14,11 +14,12 @@ import pytest
 from compare.timed_engine import AUTO, DRAFT, TARGET, TimedEngine, comparison, measured
 from forespeak.compare import report
 from forespeak.compare.plan import Pair
-from forespeak.compare.report import CSV_FIELDS, SCHEMA, VERSION, Record, write_file
+from forespeak.compare.report import CSV_FIELDS, SCHEMA, VERSION, Record, file_record, write_file
 from forespeak.compare.runner import Happening, Results, Runner, Visited
 from forespeak.engines.engine import LOAD_SETTINGS
 from forespeak.errors import UserFacingError
 from models.gguf_writer import ModelFile
+from models.library_folders import write_mlx
 
 
 def written(results: Results) -> dict[str, Any]:
@@ -113,6 +114,15 @@ def test_models_are_named_without_their_folders(tmp_path: Path) -> None:
     assert target["quantisation"]
     assert record["pairs"][0]["draft"]["size_bytes"] is None
     assert str(tmp_path) not in json.dumps(record)
+
+
+def test_a_folder_is_a_model_too(tmp_path: Path) -> None:
+    folder = write_mlx(tmp_path / "private" / "mlx")
+    record = file_record(folder)
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    assert record == {"file": "mlx", "size_bytes": size, "quantisation": "4-bit", "name": "mlx"}
+    (folder / "config.json").write_text("nonsense")
+    assert file_record(folder)["size_bytes"] is None
 
 
 def test_problems_are_kept() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -133,7 +134,11 @@ def test_a_stopped_download_leads_to_the_downloads(qtbot: QtBot, tmp_path: Path)
             line.button.click()
 
 
-def test_mlx_pairs_say_that_they_cannot_be_run_yet(qtbot: QtBot, tmp_path: Path) -> None:
+@pytest.mark.parametrize("installed", [False, True])
+def test_mlx_pairs_say_what_they_need(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, installed: bool
+) -> None:
+    monkeypatch.setattr("forespeak.ui.good_pairs.mlx_is_installed", lambda: installed)
     folder = replace(SMALL, id="mlx", format=ModelFormat.MLX)
     with my_models(tmp_path, items=[]) as around:
         with_mlx = GoodPairs([SMALL, folder], around.fetcher, lambda _: Fit.FITS, mlx=True)
@@ -142,7 +147,7 @@ def test_mlx_pairs_say_that_they_cannot_be_run_yet(qtbot: QtBot, tmp_path: Path)
             qtbot.addWidget(pairs)
             pairs.show()
         qtbot.waitUntil(lambda: with_mlx.complete and without.complete)
-        assert with_mlx.mlx_note.isVisible()
+        assert with_mlx.mlx_note.isVisible() != installed
         assert set(with_mlx.rows) == {"small", "mlx"}
         assert not without.mlx_note.isVisible()
         assert set(without.rows) == {"small"}

@@ -10,6 +10,7 @@ from forespeak.models.machine_memory import Machine
 from forespeak.models.roots import own_root
 from forespeak.ui.memory_fits import MemoryFits
 from models import architectures
+from models.library_folders import write_mlx
 from ui.fake_library import item
 from ui.hub_doubles import MACHINE
 
@@ -50,3 +51,13 @@ def test_what_cannot_be_read_is_judged_by_its_size(tmp_path: Path) -> None:
     assert fits.known(gone).words == "Fits"
     folder = replace(gone, format=ModelFormat.MLX)
     assert fits.read(folder) is None
+
+
+def test_a_folder_is_planned_for_as_a_file_is(tmp_path: Path) -> None:
+    fits = MemoryFits(lambda: small(64_000_000_000, 32_000_000_000))
+    entry = replace(item("mlx", own_root(tmp_path), size_bytes=500_000), format=ModelFormat.MLX)
+    write_mlx(entry.path)
+    read = fits.read(entry)
+    assert read is not None
+    assert read.words == "Fits"
+    assert "With a context of " in read.why

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from forespeak.models.formats import ModelFormat
+from forespeak.models.formats import ModelFormat, mlx_is_installed
 from forespeak.models.good_pairs import GoodModel, GoodPair, best_first
 from forespeak.models.memory import Fit
 from forespeak.models.sizes import size_words
@@ -145,14 +145,19 @@ class GoodPairs(QWidget):
                 "tried here: whether a draft brings anything shows when it is used."
             )
         )
-        self.mlx_note = caption(self.tr("Models in the MLX format can be downloaded, but not run yet."))
+        self.mlx_note = caption(
+            self.tr(
+                "Pairs in the MLX format can be downloaded; to run them, mlx-lm has to be installed beside Forespeak."
+            )
+        )
         card = QFrame()
         card.setProperty("card", True)
         self._column = QVBoxLayout(card)
         self._column.setContentsMargins(1, 1, 1, 1)
         self._column.setSpacing(0)
         self._waiting = list(best_first(pairs, fit_of, mlx=mlx))
-        self.mlx_note.setVisible(any(pair.format is ModelFormat.MLX for pair, _ in self._waiting))
+        has_mlx = any(pair.format is ModelFormat.MLX for pair, _ in self._waiting)
+        self.mlx_note.setVisible(has_mlx and not mlx_is_installed())
         inside = QWidget()
         column = QVBoxLayout(inside)
         column.setContentsMargins(0, 0, 8, 0)

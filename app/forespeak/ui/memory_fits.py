@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from forespeak.engines.engine import LoadRequest
 from forespeak.errors import UserFacingError
-from forespeak.models.formats import ModelFormat
 from forespeak.models.library import LibraryItem
 from forespeak.models.machine_memory import Machine
 from forespeak.models.memory import fit_of, plan
@@ -40,7 +39,7 @@ class MemoryFits:
         """Read its header first; None if nothing came of that which was not known. A tenth of a second or less."""
         key = _key(item)
         with self._lock:
-            if key in self._layouts or item.format is not ModelFormat.GGUF:
+            if key in self._layouts:
                 return None
         try:
             layout = layout_of_file(item.path)

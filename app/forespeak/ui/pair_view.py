@@ -67,7 +67,7 @@ class PairView(QObject):
         """The starter pair always, then what was used last."""
         starter = self._pair.starter
         paths: list[Path] = [] if starter is None else [starter.target, starter.draft]
-        paths += [path for path in self._preferences.recent if path not in paths and path.is_file()]
+        paths += [path for path in self._preferences.recent if path not in paths and path.exists()]
         return [Choice(path, self._pair.name(path)) for path in paths]
 
     @Slot(object)
@@ -109,10 +109,12 @@ class PairView(QObject):
 
     def _browse(self, title: str, take: Callable[[Path], None]) -> None:
         near = self._preferences.target.parent if self._preferences.target is not None else Path.home()
-        words = self.tr("Models (*.gguf);;All files (*)")
+        words = self.tr("Models (*.gguf config.json);;All files (*)")
         name, _ = QFileDialog.getOpenFileName(self._window, title, str(near), words)
         if name:
-            take(Path(name))
+            path = Path(name)
+            # A model in the MLX format is the folder that this file lies in.
+            take(path.parent if path.name == "config.json" else path)
 
     @Slot()
     def show(self) -> None:
