@@ -22,7 +22,7 @@ from forespeak.engines.mlx.caches import (
     window,
     window_words,
 )
-from forespeak.engines.mlx.runtime import mx, nn
+from forespeak.engines.mlx.runtime import give_memory_back, mx, nn
 from forespeak.engines.mlx.vocabulary import MlxVocabulary
 from forespeak.speculation.language_model import EvaluationError, Logits, check_batch
 
@@ -220,7 +220,7 @@ class MlxModel:
         self._cache.clear()
         self._tokens.clear()
         del self.network
-        mx.clear_cache()
+        give_memory_back()
 
     def _begin_anew(self) -> None:
         self._begun = None

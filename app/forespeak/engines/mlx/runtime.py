@@ -5,7 +5,10 @@ It also limits the process to 2,048 open files, for good; an engine's process ne
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
+import sys
 from importlib import metadata
 
 # transformers, through which tokenizers are loaded, otherwise says on stderr that there is no PyTorch.
@@ -23,6 +26,7 @@ __all__ = [
     "KVCache",
     "device_name",
     "get_total_parameters",
+    "give_memory_back",
     "has_gpu",
     "load_network",
     "load_tokenizer",
@@ -44,6 +48,14 @@ _USUAL_DEVICE = mx.default_device()
 def use_processor(alone: bool) -> None:
     """Compute on the processor alone, or on what MLX chooses itself, from now on."""
     mx.set_default_device(mx.cpu if alone else _USUAL_DEVICE)
+
+
+def give_memory_back() -> None:
+    """What was freed goes back to the system: MLX keeps buffers for the next evaluation, and so does glibc."""
+    mx.clear_cache()
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def has_gpu() -> bool:
