@@ -10,6 +10,7 @@ import ctypes
 import os
 import sys
 from importlib import metadata
+from typing import Any
 
 # transformers, through which tokenizers are loaded, otherwise says on stderr that there is no PyTorch.
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -24,6 +25,7 @@ from mlx_lm.utils import load_model as load_network
 __all__ = [
     "ENGINE",
     "KVCache",
+    "device_memory",
     "device_name",
     "get_total_parameters",
     "give_memory_back",
@@ -72,5 +74,17 @@ def device_name() -> str:
     """What MLX computes on now, as its driver calls it."""
     if not on_gpu():
         return "CPU"
-    info = mx.device_info() if hasattr(mx, "device_info") else mx.metal.device_info()
-    return str(info.get("device_name", "GPU"))
+    return str(_device_info().get("device_name", "GPU"))
+
+
+def device_memory() -> int:
+    """Bytes that what MLX computes on may use; 0 for the processor."""
+    if not on_gpu():
+        return 0
+    info = _device_info()
+    return int(info.get("max_recommended_working_set_size") or info.get("memory_size") or 0)
+
+
+def _device_info() -> dict[str, Any]:
+    info: dict[str, Any] = mx.device_info() if hasattr(mx, "device_info") else mx.metal.device_info()
+    return info

@@ -1,0 +1,76 @@
+"""Whether MLX is here, and what it computes on, asked of a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from multiprocessing.connection import Connection
+
+_ANSWER_SECONDS = 60.0
+_MISSING = "not installed; models in the MLX format need it (pip install 'forespeak[mlx]')"
+
+
+@dataclass(frozen=True, slots=True)
+class MlxFacts:
+    """`mlx` and `mlx_lm` are versions, None for what is not installed. `device` is what MLX chooses by itself.
+
+    `memory_bytes`: what a GPU has of it, 0 for the processor. `problem`: why it does not answer, in a sentence.
+    """
+
+    mlx: str | None = None
+    mlx_lm: str | None = None
+    device: str | None = None
+    memory_bytes: int = 0
+    problem: str | None = None
+
+    @property
+    def words(self) -> str:
+        """For people: the device, or what is missing."""
+        if self.problem is not None:
+            return self.problem
+        if self.device is None:
+            return "there is none for Windows" if sys.platform == "win32" else _MISSING
+        return self.device + (f", {self.memory_bytes / 1e9:.1f} GB" if self.memory_bytes else "")
+
+
+def mlx_facts() -> MlxFacts:
+    """Takes a second where MLX is installed, since its driver may abort or hang. Nothing is raised."""
+    mlx, mlx_lm = _version("mlx"), _version("mlx-lm")
+    if mlx is None or mlx_lm is None:
+        return MlxFacts(mlx, mlx_lm)
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_tell, args=(theirs,), daemon=True)
+    child.start()
+    theirs.close()
+    try:
+        answer = ours.recv() if ours.poll(_ANSWER_SECONDS) else "MLX did not answer in a minute."
+    except (EOFError, OSError):
+        child.join(1.0)
+        answer = f"MLX ended its process (exit code {child.exitcode})."
+    finally:
+        ours.close()
+        child.terminate()
+        child.join()
+    if isinstance(answer, str):
+        return MlxFacts(mlx, mlx_lm, problem=answer)
+    device, memory_bytes = answer
+    return MlxFacts(mlx, mlx_lm, device, memory_bytes)
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _tell(answer: Connection) -> None:
+    try:
+        from forespeak.engines.mlx.runtime import device_memory, device_name
+
+        answer.send((device_name(), device_memory()))
+    except (ImportError, OSError, RuntimeError) as error:
+        answer.send(f"MLX could not be loaded: {error}")
