@@ -22,6 +22,7 @@ from forespeak.engines.mlx.runtime import (
     ENGINE,
     device_name,
     get_total_parameters,
+    give_memory_back,
     load_network,
     load_tokenizer,
     maybe_set_recommended_wired_limit,
@@ -80,12 +81,12 @@ def load_model(
             progress(Progress(start + share * fraction, f"Loading {path.name}"))
             if cancelled():
                 del network
-                mx.clear_cache()
+                give_memory_back()
                 return None
         model = _with_cache(network, config, tokenizer, request)
         model.try_out()
     except _ERRORS as error:
-        mx.clear_cache()
+        give_memory_back()
         if isinstance(error, UserFacingError):
             raise
         raise UserFacingError(
