@@ -66,6 +66,13 @@ def test_its_scores_are_the_processors(engine: LlamaEngine, request_: LoadReques
     assert np.abs(ours - theirs).max() < 0.05 < np.ptp(theirs)
 
 
+def test_rows_do_not_depend_on_how_many_are_evaluated(engine: LlamaEngine) -> None:
+    many = _scores(engine)[30:]
+    engine.target.truncate(30)
+    one_by_one = np.concatenate([engine.target.evaluate([token], 1).copy() for token in range(30, 40)])
+    assert np.abs(one_by_one - many).max() < 1e-3
+
+
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 @pytest.mark.parametrize("prompt", ["the thin her", "aaaaaaaa", "在哪裡 🐈"])
 def test_speculation_changes_no_word(engine: LlamaEngine, prompt: str, temperature: float) -> None:

@@ -387,17 +387,20 @@ class NativeContext:
         ):
             setattr(self._batch, name, ctypes.cast(array, dict(llama.llama_batch._fields_)[name]))
 
-    def decode(self, tokens: Sequence[int], start: int, outputs: int, filler: int = 0) -> NDArray[np.float32]:
+    def decode(
+        self, tokens: Sequence[int], start: int, outputs: int, filler: int = 0, *, score_filler: bool = False
+    ) -> NDArray[np.float32]:
         """Evaluate `tokens` at positions `start`...; the scores behind the last `outputs` of them.
 
         Shape (outputs, vocabulary size), a view that is valid until the next call. `filler` tokens more, whichever,
-        are evaluated behind them and stay in the cache. Raises NativeError.
+        are evaluated behind them and stay in the cache; with `score_filler`, down to scores that nobody sees. Raises
+        NativeError.
         """
         count = len(tokens)
         whole = count + filler
         self._tokens[:count] = tokens
         self._positions[:whole] = range(start, start + whole)
-        self._outputs[:whole] = bytes(count - outputs) + b"\1" * outputs + bytes(filler)
+        self._outputs[:whole] = bytes(count - outputs) + b"\1" * outputs + bytes([score_filler]) * filler
         self._batch.n_tokens = whole
         _log.clear()
         status = llama.llama_decode(self._handle, self._batch)

@@ -85,7 +85,11 @@ class LlamaModel:
         # At the very end of the context there is no room to fill up.
         filler = max(0, min(self.least_batch - count, self.context_length - length))
         try:
-            logits = self._context.decode(tokens, len(self._tokens), outputs, filler)
+            # What is behind the last layer's attention is computed for rows with scores alone, and a GPU's kernels
+            # change with their number too.
+            logits = self._context.decode(
+                tokens, len(self._tokens), outputs, filler, score_filler=self.setting.on_gpu and outputs > 0
+            )
             if filler and not self._context.remove_from(length):
                 raise NativeError("the cache cannot be cut back")
         except NativeError as error:
