@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
+import dying_child
 from forespeak import __version__, cli, doctor
+from forespeak.engines import device_list
+from forespeak.engines.device_list import EngineFacts
+from forespeak.engines.devices import Device
+from forespeak.engines.machine_gpus import MachineGpu, Maker, Surroundings
 from forespeak.errors import UserFacingError
 from forespeak.ui import app
 
@@ -44,12 +48,8 @@ def test_the_report_names_what_was_found(capsys: pytest.CaptureFixture[str]) -> 
         assert words in printed
 
 
-def _die(answer: Connection) -> None:
-    os.abort()
-
-
 def test_doctor_outlives_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_describe_llama_cpp", _die)
+    monkeypatch.setattr(device_list, "_tell", dying_child.abort)
     found = doctor.findings()
     assert found["engine"]["problem"].startswith("llama.cpp ended its process")
     assert found["engine"]["problem"] in doctor.report(found)
@@ -69,3 +69,24 @@ def test_a_missing_starter_is_explained(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(doctor, "check_starter", missing)
     found = doctor.findings()
     assert "The starter pair is not installed." in doctor.report(found)
+
+
+def test_a_gpu_that_is_not_used_is_explained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    card = MachineGpu(Maker.NVIDIA, "NVIDIA GeForce RTX 4090", "0000:01:00.0", "nvidia")
+    facts = EngineFacts("b1", "AVX2", ("CPU",), (), (Device("CPU", "A processor", "CPU", 10**9, 2 * 10**9, "CPU"),))
+    monkeypatch.setattr(doctor, "engine_facts", lambda: facts)
+    monkeypatch.setattr(doctor, "surroundings", lambda: Surroundings("Linux", (card,), cuda_driver=True))
+    assert cli.run(["devices"]) == 0
+    printed = capsys.readouterr().out
+    assert "A processor, CPU, 1.0 GB free of 2.0 GB" in printed
+    assert "“NVIDIA GeForce RTX 4090” is not used." in printed
+    assert 'CMAKE_ARGS="-DGGML_CUDA=ON" pip install' in printed
+    assert max(len(line) for line in printed.splitlines() if "pip install" not in line) <= 102
+    assert printed.strip() in doctor.report(doctor.findings())
+    assert cli.run(["devices", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["engine"]["devices"][0]["backend"] == "CPU"
+    assert found["gpus"]["found"] == [card.name]
+    assert len(found["gpus"]["reasons"]) == len(found["gpus"]["commands"]) == 1

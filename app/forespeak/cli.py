@@ -119,6 +119,11 @@ def _parser() -> argparse.ArgumentParser:
     pair_command.add_to(commands, models)
     models_command.add_to(commands)
     self_test_command.add_to(commands, models)
+    devices = commands.add_parser(
+        "devices", help="what models can be computed on, and why not on a GPU", description=_devices.__doc__
+    )
+    devices.add_argument("--json", action="store_true", help="machine-readable")
+    devices.set_defaults(command=_devices)
     doctor = commands.add_parser("doctor", help="what is installed, found and free here", description=_doctor.__doc__)
     doctor.add_argument("--json", action="store_true", help="machine-readable")
     doctor.set_defaults(command=_doctor)
@@ -319,4 +324,13 @@ def _doctor(options: argparse.Namespace) -> int:
 
     found = doctor.findings()
     print(json.dumps(found, ensure_ascii=False, indent=1) if options.json else doctor.report(found))
+    return 0
+
+
+def _devices(options: argparse.Namespace) -> int:
+    """The devices that --device takes, the GPUs of this machine, and why one of them is not used."""
+    from forespeak import doctor
+
+    found = doctor.devices()
+    print(json.dumps(found, ensure_ascii=False, indent=1) if options.json else doctor.device_report(found))
     return 0

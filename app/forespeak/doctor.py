@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import multiprocessing
 import platform
 import re
 import shutil
+import textwrap
+from dataclasses import asdict
+from functools import partial
 from importlib import metadata
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -16,29 +17,32 @@ import psutil
 
 from forespeak import __version__
 from forespeak.compare.machine import processor_name
+from forespeak.engines.device_list import EngineFacts, engine_facts
+from forespeak.engines.gpu_advice import gpu_advice
+from forespeak.engines.machine_gpus import surroundings
+from forespeak.engines.mlx_facts import mlx_facts
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import folders
 from forespeak.models.starter import check_starter
 
-_ANSWER_SECONDS = 60.0
-"""Loading a GPU's driver can take a while; a driver that hangs must not hang us."""
-
 
 def findings() -> dict[str, Any]:
     """Everything that is known, ready for JSON. Sizes in bytes."""
-    engine = _ask_llama_cpp()
+    facts = engine_facts()
     return {
         "versions": {
             "forespeak": __version__,
             "python": platform.python_version(),
             "qt": _version_of("PySide6-Essentials"),
             "llama-cpp-python": _version_of("llama-cpp-python"),
-            "llama.cpp": engine.get("version"),
+            "llama.cpp": facts.version,
             "llama.cpp commit": _llama_cpp_commit(),
             "numpy": _version_of("numpy"),
             "system": platform.platform(),
         },
-        "engine": engine,
+        "engine": _engine(facts),
+        "gpus": _gpus(facts),
+        "mlx": _mlx(),
         "machine": _machine(),
         "folders": _folders(),
         "starter": _starter(),
@@ -48,26 +52,14 @@ def findings() -> dict[str, Any]:
 
 def report(found: dict[str, Any]) -> str:
     """The findings as lines for people."""
-    lines = []
-
-    def section(title: str, entries: dict[str, Any]) -> None:
-        width = max(map(len, entries), default=0)
-        lines.append(title)
-        lines.extend(f"  {name:<{width}}  {value}" for name, value in entries.items())
-        lines.append("")
-
+    lines: list[str] = []
+    section = partial(_section, lines)
     section("Versions", {name: value or "not known" for name, value in found["versions"].items()})
-    engine, machine = found["engine"], found["machine"]
-    if "problem" in engine:
-        section("Devices", {"problem": engine["problem"]})
-    else:
-        section(
-            "Devices",
-            {
-                device["name"]: f"{device['description']}, {device['kind']}, {_size(device['total_bytes'])}"
-                for device in engine["devices"]
-            },
-        )
+    _add_devices(lines, found)
+    mlx = found["mlx"]
+    versions = {"versions": f"mlx {mlx['mlx']}, mlx-lm {mlx['mlx_lm']}"} if mlx["mlx"] and mlx["mlx_lm"] else {}
+    section("MLX", {"state": mlx["words"], **versions})
+    machine = found["machine"]
     section(
         "Machine",
         {
@@ -110,48 +102,81 @@ def _llama_cpp_commit() -> str | None:
     return None
 
 
-def _ask_llama_cpp() -> dict[str, Any]:
-    """What llama.cpp sees, asked in a child process: native code may abort, and doctor has to live on."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_describe_llama_cpp, args=(theirs,), daemon=True)
-    child.start()
-    theirs.close()
-    answer: dict[str, Any]
-    try:
-        answer = ours.recv() if ours.poll(_ANSWER_SECONDS) else {"problem": "llama.cpp did not answer in a minute."}
-    except EOFError:
-        child.join(1.0)
-        answer = {"problem": f"llama.cpp ended its process (exit code {child.exitcode})."}
-    finally:
-        ours.close()
-        child.terminate()
-        child.join()
-    return answer
+def _engine(facts: EngineFacts) -> dict[str, Any]:
+    if facts.problem is not None:
+        return {"problem": facts.problem}
+    return {
+        "version": facts.version,
+        "build": facts.build,
+        "backends": facts.backends,
+        "devices": [asdict(device) for device in facts.devices],
+    }
 
 
-def _describe_llama_cpp(answer: Connection) -> None:
-    try:
-        from forespeak.engines.llamacpp import bindings
+def _gpus(facts: EngineFacts) -> dict[str, Any]:
+    """What the machine has of GPUs, and why the engine does not use one of them."""
+    advice = gpu_advice(facts, surroundings())
+    return {
+        "found": advice.found,
+        "used": advice.used,
+        "build": advice.build,
+        "reasons": advice.reasons,
+        "commands": advice.commands,
+    }
 
-        answer.send(
-            {
-                "version": bindings.version(),
-                "build": bindings.system_info().strip(" |"),
-                "devices": [
-                    {
-                        "name": device.name,
-                        "description": device.description,
-                        "kind": device.kind,
-                        "free_bytes": device.free_bytes,
-                        "total_bytes": device.total_bytes,
-                    }
-                    for device in bindings.devices()
-                ],
-            }
-        )
-    except (ImportError, OSError, RuntimeError) as error:
-        answer.send({"problem": f"llama.cpp could not be loaded: {error}"})
+
+def devices() -> dict[str, Any]:
+    """The part of the findings that is about devices. Sizes in bytes."""
+    facts = engine_facts()
+    return {"engine": _engine(facts), "gpus": _gpus(facts)}
+
+
+def device_report(found: dict[str, Any]) -> str:
+    """`devices` as lines for people."""
+    lines: list[str] = []
+    _add_devices(lines, found)
+    return "\n".join(lines).rstrip()
+
+
+def _add_devices(lines: list[str], found: dict[str, Any]) -> None:
+    engine, gpus = found["engine"], found["gpus"]
+    if "problem" in engine:
+        _section(lines, "Devices", {"problem": engine["problem"]})
+    else:
+        _section(lines, "Devices", {device["name"]: _device_words(device) for device in engine["devices"]})
+    _section(
+        lines,
+        "GPUs",
+        {
+            "in this machine": ", ".join(gpus["found"]) or "none was found",
+            "used by llama.cpp": ", ".join(gpus["used"]) or "none",
+            "llama.cpp is built": gpus["build"],
+        },
+    )
+    # The blank line comes behind what explains the section.
+    lines.pop()
+    for reason in gpus["reasons"]:
+        lines.extend(f"  {line}" for line in textwrap.wrap(reason, 100, break_long_words=False, break_on_hyphens=False))
+    lines.extend(f"    {command}" for command in gpus["commands"])
+    lines.append("")
+
+
+def _device_words(device: dict[str, Any]) -> str:
+    by = f" by {device['backend']}" if device["backend"] not in {"", device["kind"]} else ""
+    free = f"{_size(device['free_bytes'])} free of {_size(device['total_bytes'])}"
+    return f"{device['description']}, {device['kind']}{by}, {free}"
+
+
+def _section(lines: list[str], title: str, entries: dict[str, Any]) -> None:
+    width = max(map(len, entries), default=0)
+    lines.append(title)
+    lines.extend(f"  {name:<{width}}  {value}" for name, value in entries.items())
+    lines.append("")
+
+
+def _mlx() -> dict[str, Any]:
+    facts = mlx_facts()
+    return asdict(facts) | {"words": facts.words}
 
 
 def _machine() -> dict[str, Any]:

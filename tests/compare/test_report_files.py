@@ -24,7 +24,8 @@ from forespeak.compare.plan import Prompt
 from forespeak.compare.plan_record import plan_from, plan_record
 from forespeak.compare.report import Record
 from forespeak.compare.report_files import KINDS, report_of
-from forespeak.engines.engine import ChatMessage, Role, Start, TextSourceSettings
+from forespeak.engines.engine import LOAD_SETTINGS, CacheType, ChatMessage, Role, Split, Start, TextSourceSettings
+from forespeak.errors import UserFacingError
 from forespeak.resource_files import resource_path
 from forespeak.speculation.settings import NgramModSettings, Rule, SamplingSettings
 from json_schema import faults
@@ -73,6 +74,12 @@ def everything(tmp_path: Path) -> Plan:
         threads=3,
         context_length=512,
         gpu_layers=4,
+        draft_gpu_layers=0,
+        device="CUDA1",
+        draft_device="CPU",
+        split=Split.ROW,
+        cache_type=CacheType.Q8_0,
+        flash_attention=True,
         text_sources=TextSourceSettings(ngram_mod=NgramModSettings(n_match=20), shared=True),
     )
 
@@ -84,6 +91,14 @@ def test_a_plan_survives_being_written_down(tmp_path: Path) -> None:
     shared = plan_record(wanted, folders=False)
     assert str(tmp_path) not in json.dumps(shared)
     assert plan_from(shared, lambda name: tmp_path / name) == wanted
+    for wrong in ({"flash_attention": "on"}, {"device": 3}, {"cache_type": "Q3_K"}, {"split": None}):
+        with pytest.raises(UserFacingError):
+            plan_from(kept | wrong)
+    # What was kept before there were such settings is still read.
+    for name in LOAD_SETTINGS:
+        del kept[name]
+    usual = {"threads": None, "gpu_layers": -1, "split": Split.LAYER, "cache_type": CacheType.F16}
+    assert {name: getattr(plan_from(kept), name) for name in usual} == usual
 
 
 def test_the_schema_holds_for_comparisons_and_benchmarks(result: ComparisonResult, tmp_path: Path) -> None:
@@ -104,6 +119,7 @@ def test_the_schema_sees_what_is_wrong(result: ComparisonResult) -> None:
         {"stranger": 1},
         {"runs": [{**record["runs"][0], "seed": "7"}]},
         {"plan": {**record["plan"], "rule": "other"}},
+        {"plan": {**record["plan"], "cache_type": "Q3_K"}},
         {"lanes": [{**record["lanes"][0], "base": 3}]},
     ):
         assert faults(record | change, schema()) != []

@@ -8,19 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from forespeak.engines.devices import Device
 from forespeak.engines.drafting import MAX_DRAFT_LENGTH
-from forespeak.engines.engine import LoadRequest
+from forespeak.engines.engine import CacheType, LoadRequest
 from forespeak.errors import UserFacingError
 from forespeak.models.machine_memory import Gpu, Machine, now
 from forespeak.models.memory import Fit, SuggestionKind
+from forespeak.models.model_layout import layout_of_file
 from forespeak.models.starter import starter_draft_path
 from forespeak.pairing import load_plan
-from forespeak.pairing.load_plan import memory_settings, plan_load, see_that_it_fits
+from forespeak.pairing.load_plan import as_gpus, choose_layers, memory_settings, plan_load, see_that_it_fits
 from memory_child import peak
 from models import architectures
 
 GB = 10**9
 SMALL, LARGE = Machine(8 * GB, GB), Machine(64 * GB, 48 * GB)
+CARD = Device("CUDA0", "A card", "GPU", 20 * GB, 24 * GB, "CUDA")
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +46,62 @@ def test_settings_are_those_that_our_engine_loads_with() -> None:
     on_card = memory_settings(LoadRequest(Path("m")), card)
     assert (on_card.flash_attention, on_card.batch, on_card.gpu_layers) == (True, 512, -1)
     assert memory_settings(LoadRequest(Path("m"), gpu_layers=0), card) == plain
+
+
+@pytest.mark.parametrize("kind", CacheType)
+def test_every_cache_is_planned_for(model: Path, kind: CacheType) -> None:
+    settings = memory_settings(LoadRequest(model, cache_type=kind), LARGE)
+    assert (settings.cache_type, settings.flash_attention) == (kind.value, kind.is_quantised)
+    half = plan_load(LoadRequest(model, cache_type=CacheType.F16), LARGE).needed_bytes
+    needed = plan_load(LoadRequest(model, cache_type=kind), LARGE).needed_bytes
+    assert (needed < half) == kind.is_quantised
+    assert (needed > half) == (kind is CacheType.F32)
+
+
+def test_target_and_draft_may_be_in_different_places() -> None:
+    machine = Machine(64 * GB, 48 * GB, tuple(as_gpus([CARD, replace(CARD, name="CUDA1", free_bytes=22 * GB)])))
+    assert [gpu.name for gpu in machine.gpus] == ["A card (CUDA0)", "A card (CUDA1)"]
+    apart = memory_settings(LoadRequest(Path("m"), Path("d"), device="CPU", draft_device="CUDA0"), machine)
+    assert (apart.gpus, apart.gpu_layers, apart.batch, apart.flash_attention) == ((), 0, 128, False)
+    draft = apart.of_draft
+    assert (draft.gpus, draft.gpu_layers, draft.batch) == (("A card (CUDA0)",), -1, 512)
+    assert draft.flash_attention
+    both = memory_settings(LoadRequest(Path("m"), Path("d")), machine)
+    assert (both.gpus, both.of_draft.gpus) == (("A card (CUDA0)", "A card (CUDA1)"), ("A card (CUDA1)",))
+    with pytest.raises(UserFacingError, match="CUDA7"):
+        memory_settings(LoadRequest(Path("m"), device="CUDA7"), machine)
+
+
+def on_card(request: LoadRequest, free: int) -> LoadRequest:
+    return choose_layers(request, [replace(CARD, free_bytes=free)])
+
+
+def test_layers_are_chosen_so_that_they_fit_and_the_draft_comes_first(model: Path) -> None:
+    request = LoadRequest(model, model, 8192)
+    roomy = Machine(64 * GB, 48 * GB, tuple(as_gpus([CARD])))
+    needed = {need.device: need.needed_bytes for need in plan_load(request, roomy).devices}["A card"]
+    assert on_card(request, 2 * needed) == request
+    less = on_card(request, int(0.8 * needed))
+    layers = len(layout_of_file(model).layers)
+    assert less.draft_gpu_layers == -1
+    assert 0 < less.gpu_layers < layers
+    tight = replace(roomy, gpus=tuple(as_gpus([replace(CARD, free_bytes=int(0.8 * needed))])))
+    assert plan_load(less, tight).fit is not Fit.TOO_LARGE
+    # What is planned for a request that leaves it open is what is chosen for it.
+    assert plan_load(request, tight) == plan_load(less, tight)
+    none = on_card(request, 1)
+    assert (none.gpu_layers, none.draft_gpu_layers) == (0, 0)
+
+
+def test_what_was_said_of_layers_is_left_alone(model: Path, tmp_path: Path) -> None:
+    fixed = LoadRequest(model, model, 8192, gpu_layers=2)
+    assert on_card(fixed, 1) == fixed
+    assert on_card(LoadRequest(model, device="CPU"), 1) == LoadRequest(model, device="CPU")
+    gone = LoadRequest(tmp_path / "gone.gguf")
+    assert on_card(gone, 1) == gone
+    assert choose_layers(LoadRequest(model), []) == LoadRequest(model)
+    half = on_card(LoadRequest(model, model, 8192, draft_gpu_layers=0), 1)
+    assert (half.gpu_layers, half.draft_gpu_layers) == (0, 0)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")

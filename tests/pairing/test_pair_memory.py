@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from forespeak.engines.engine import CacheType, Split
 from forespeak.engines.pair_knowledge import PairConditions
 from forespeak.engines.parity_result import (
     DifferenceKind,
@@ -60,6 +61,11 @@ def test_what_is_kept_is_recalled_under_the_same_conditions(files: PairFiles, pa
         {"engine": "toy 2"},
         {"gpu_layers": 0},
         {"draft": None},
+        {"draft_devices": ("GPU",)},
+        {"draft_gpu_layers": 3},
+        {"split": Split.ROW},
+        {"cache_type": CacheType.Q8_0},
+        {"flash_attention": True},
     ],
     ids=str,
 )
