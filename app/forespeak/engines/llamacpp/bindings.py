@@ -372,9 +372,9 @@ class NativeContext:
         self._vocabulary_size = model.vocabulary.size
         self._batch = llama.llama_batch()
         # The batch's buffers. Python runs with cold caches behind every evaluation, and these take few steps to fill.
-        self._tokens = (ctypes.c_int32 * batch)()
-        self._positions = (ctypes.c_int32 * batch)()
-        self._outputs = (ctypes.c_int8 * batch)()
+        self._tokens: Any = (ctypes.c_int32 * batch)()
+        self._positions: Any = (ctypes.c_int32 * batch)()
+        self._outputs: Any = (ctypes.c_int8 * batch)()
         self._sequence_counts = (ctypes.c_int32 * batch)(*[1] * batch)
         self._sequence_zero = ctypes.c_int32(0)
         self._sequences = (ctypes.POINTER(ctypes.c_int32) * batch)(*[ctypes.pointer(self._sequence_zero)] * batch)
@@ -412,8 +412,9 @@ class NativeContext:
             return np.empty((0, self._vocabulary_size), dtype=np.float32)
         # This call waits for the device, so time taken around `decode` is the evaluation's.
         first = ctypes.addressof(llama.llama_get_logits(self._handle).contents)
-        scores = (ctypes.c_float * (outputs * self._vocabulary_size)).from_address(first)
-        return np.frombuffer(scores, dtype=np.float32).reshape(outputs, self._vocabulary_size)
+        scores: Any = (ctypes.c_float * (outputs * self._vocabulary_size)).from_address(first)
+        rows: NDArray[np.float32] = np.frombuffer(scores, dtype=np.float32)
+        return rows.reshape(outputs, self._vocabulary_size)
 
     def use_threads(self, count: int) -> None:
         """Compute with `count` threads from the next evaluation on."""
