@@ -117,7 +117,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
 }
 """Third-party packages that only these rooms may name in an import."""
 
-WHOLE = {"test_house.py", "test_bundle.py", "engines/llamacpp/test_exactness.py"}
+WHOLE = {"test_house.py", "test_bundle.py", "engines/llamacpp/test_exactness.py", "engines/llamacpp/test_on_gpu.py"}
 """Tests of more than one module, or of what lies outside the package."""
 
 MOST_LINES = 500
