@@ -119,7 +119,7 @@ def test_a_plan_for_folders(tmp_path: Path) -> None:
         (PartKind.PROGRAM, ""),
     }
     assert roomy.context_length == 4096
-    small = plan_of_files(target, None, MemorySettings(), Machine(1 * GB, 200_000_000))
+    small = plan_of_files(target, None, MemorySettings(), Machine(1 * GB, 120_000_000))
     assert small.fit is Fit.TOO_LARGE
 
 
