@@ -52,7 +52,7 @@ def test_weights_by_layer(tmp_path: Path) -> None:
 
 def test_what_sees_is_not_loaded(tmp_path: Path) -> None:
     more = {"vision_tower.layers.0.weight": ("F16", (64, 64)), "multi_modal_projector.w": ("F16", (64, 64))}
-    inner = {"text_config": {"num_hidden_layers": 6, "hidden_size": 64}}
+    inner: dict[str, Any] = {"text_config": {"num_hidden_layers": 6, "hidden_size": 64}}
     found = layout_of_file(folder(tmp_path / "both", more=more, **inner))
     assert found.size_bytes == layout_of_file(folder(tmp_path / "plain")).size_bytes
 
