@@ -18,7 +18,7 @@ from forespeak import __version__
 BUSY_CORES = 0.25
 """From this many processor cores in use by other programs, on average over a run, the run counts as disturbed."""
 
-_VERSIONS = ("llama-cpp-python", "numpy")
+_VERSIONS = ("llama-cpp-python", "mlx", "mlx-lm", "numpy")
 
 
 @dataclass(frozen=True, slots=True)
