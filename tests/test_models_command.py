@@ -116,6 +116,16 @@ def test_inspect_says_what_memory_it_takes(tmp_path: Path, capsys: Captured) -> 
     assert [device["needed_bytes"] for device in memory["devices"]] == [memory["needed_bytes"]]
 
 
+def test_inspect_says_what_memory_a_folder_takes_where_it_can_be_run(
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_mlx(tmp_path / "mlx")
+    for installed in (True, False):
+        monkeypatch.setattr("forespeak.models.library_item.mlx_is_installed", lambda: installed)  # noqa: B023
+        run("inspect", str(folder), "--json")
+        assert (printed(capsys)["memory"] is not None) == installed
+
+
 def test_inspect_plans_no_memory_for_what_cannot_be_loaded(tmp_path: Path, capsys: Captured) -> None:
     parts = write_set(tmp_path / "set", "big", 2, leave_out=[1])
     assert run("inspect", str(parts[0]), "--json") == terminal.MENDABLE

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from forespeak import download_command, hub_command, terminal
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import folders
-from forespeak.models.formats import ModelFormat
 from forespeak.models.library_settings import LibrarySettingsFile
 from forespeak.models.sizes import parameter_words, size_words
 
@@ -157,7 +156,7 @@ def _plan(item: LibraryItem) -> MemoryPlan | None:
     from forespeak.engines.engine import LoadRequest
     from forespeak.pairing.load_plan import machine_now, plan_load
 
-    if not item.usable or item.format is not ModelFormat.GGUF:
+    if not item.usable:
         return None
     try:
         return plan_load(LoadRequest(item.path, None), machine_now())
