@@ -62,7 +62,12 @@ def reply() -> dict[str, Any]:
 
 class TestStarterPair:
     def test_the_record_is_whole(self, reply: dict[str, Any]) -> None:
-        assert set(reply) == {"text", "finish_reason", "tokens", "steps", "stats", "notices"}
+        assert set(reply) == {
+            *("text", "finish_reason", "tokens", "steps", "stats", "notices"),
+            *("placement", "draft_placement"),
+        }
+        assert (reply["placement"]["devices"], reply["placement"]["gpu_layers"]) == (["CPU"], 0)
+        assert reply["placement"]["cache_type"] == "F32"
         assert set(reply["stats"]) == _STATS_AND_STATE
         assert set(reply["tokens"][0]) == {"id", "text", "origin", "source", "p", "q"}
         assert reply["finish_reason"] in {"stop", "length"}

@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forespeak.engines.engine import CacheType
 from forespeak.engines.pair_knowledge import PairConditions
 from forespeak.pairing.machine_speed import (
     SIZES,
@@ -175,6 +177,26 @@ def conditions(target: Path, draft: Path | None, **changes: object) -> PairCondi
 
 def learned(target: list[list[float]], draft: list[float]) -> dict[str, object]:
     return {"timings": [], "drafting": {"target_seconds": target, "draft_seconds": draft}}
+
+
+def test_a_draft_on_another_device_tells_nothing_of_this_one(files: PairFiles, tmp_path: Path) -> None:
+    target, draft = model(tmp_path / "target.gguf"), model(tmp_path / "draft.gguf", "b")
+    apart = conditions(target, draft, draft_devices=("A card",), draft_gpu_layers=-1)
+    files.keep(apart, learned([[1, 0.03], [5, 0.05]], [0.005, 0.001]))
+    assert {timing.path for timing in timings_of(files.everything())[0]} == {target}
+    files.keep(replace(apart, draft_devices=("CPU",)), learned([[1, 0.03]], [0.005, 0.001]))
+    assert {timing.path for timing in timings_of(files.everything())[0]} == {target, draft}
+
+
+def test_another_cache_is_another_setup(files: PairFiles, tmp_path: Path) -> None:
+    target = model(tmp_path / "target.gguf")
+    files.keep(conditions(target, None), learned([[1, 0.03]], [0.0, 0.0]))
+    files.keep(
+        conditions(target, None, cache_type=CacheType.Q8_0, flash_attention=True), learned([[1, 0.02]], [0.0, 0.0])
+    )
+    found, _ = timings_of(files.everything(), Setup(("CPU",), 2, -1, "toy 1"))
+    assert found[0].curve[0] == (1, 0.03)
+    assert timings_of(files.everything())[1] == Setup(("CPU",), 2, -1, "toy 1", "Q8_0", flash_attention=True)
 
 
 def test_timings_are_gathered_from_all_pairs(files: PairFiles, tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +13,7 @@ from engines.llamacpp.conftest import accept_any_pair
 from forespeak.engines.collect import collect
 from forespeak.engines.devices import PROCESSOR, Device, ModelSetting
 from forespeak.engines.engine import Buffer, CacheType, ChatMessage, GenerationRequest, LoadRequest, Role, Split
+from forespeak.engines.llamacpp import bindings
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.engines.llamacpp.placement import placement_of
 from forespeak.errors import UserFacingError
@@ -120,3 +123,39 @@ def test_what_cannot_be_is_refused_and_what_is_loaded_stays(q4_1: Path) -> None:
         assert engine.loaded_request == request
     finally:
         engine.close()
+
+
+def test_layers_are_chosen_by_who_knows_the_memory(q4_1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU is listed that is not there: the load only goes well because nothing is put onto it."""
+    processor = bindings.devices()
+    monkeypatch.setattr(bindings, "devices", lambda: [CARD, *processor])
+    seen: list[Sequence[Device]] = []
+
+    def none(request: LoadRequest, gpus: Sequence[Device]) -> LoadRequest:
+        seen.append(gpus)
+        return replace(request, gpu_layers=0, draft_gpu_layers=0)
+
+    request = LoadRequest(q4_1, context_length=256, threads=2)
+    engine = LlamaEngine(accept_any_pair, layer_choice=none)
+    try:
+        for _ in range(2):
+            loaded = engine.load(request, lambda _: None, lambda: False)
+            assert loaded is not None
+            assert loaded.placement is not None
+            assert loaded.placement.gpu_layers == 0
+        assert seen == [[CARD], [CARD]]
+        assert engine.loaded_request == replace(request, gpu_layers=0, draft_gpu_layers=0)
+    finally:
+        engine.close()
+
+
+def test_a_loaded_pair_gives_its_memory_to_the_next() -> None:
+    engine = LlamaEngine(accept_any_pair)
+    buffers = (Buffer("weights", "CUDA0", 3 * MIB), Buffer("cache", "CUDA0", MIB), Buffer("cache", "CPU", 9 * MIB))
+    placement = replace(placement_of(MODEL_TOLD, CONTEXT_TOLD, ON_CARD, 1), buffers=buffers)
+    loaded = SimpleNamespace(placement=placement, close=lambda: None)
+    engine._target = engine._draft = loaded  # type: ignore[assignment]
+    used = replace(CARD, free_bytes=MIB)
+    assert engine._with_own_memory(used).free_bytes == 9 * MIB
+    assert engine._with_own_memory(CARD) == CARD, "no more than there is"
+    assert engine._with_own_memory(replace(used, name="CUDA1")).free_bytes == MIB
