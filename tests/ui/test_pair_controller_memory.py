@@ -17,6 +17,7 @@ from forespeak.models.machine_memory import Gpu, Machine
 from forespeak.models.memory import Fit, MemoryPlan, SuggestionKind
 from forespeak.pairing.load_plan import plan_load
 from forespeak.ui.dialogs import ErrorDialog
+from forespeak.ui.hardware import Hardware
 from forespeak.ui.pair_controller import PairState
 from models import architectures
 from ui.conftest import App, AppMaker
@@ -139,7 +140,8 @@ def test_the_reproducible_setting_can_be_given_up(qtbot: QtBot, make_app: AppMak
 
 
 def test_layers_that_a_gpu_has_no_room_for_can_stay_off_it(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:
-    app = make_app(draft=None, context_length=1024)
+    # Asked for by number: where it is left open, as many are taken as fit.
+    app = make_app(draft=None, context_length=1024, hardware=Hardware(gpu_layers=999))
     memory = with_memory(app, 48 * GB)
     all_of_it = replace(memory.machine, gpus=(Gpu("Card", 64 * GB, 64 * GB),))
     on_card = {each.device: each for each in plan_load(LoadRequest(model, context_length=1024), all_of_it).devices}
