@@ -9,7 +9,7 @@ from forespeak.engines.engine import LoadRequest
 from forespeak.errors import UserFacingError
 from forespeak.models.library import LibraryItem
 from forespeak.models.machine_memory import Machine
-from forespeak.models.memory import fit_of, plan
+from forespeak.models.memory import fit_of, fitting_layers, plan
 from forespeak.models.model_layout import ModelLayout, layout_of_file
 from forespeak.pairing.load_plan import memory_settings
 from forespeak.ui.fit_words import fit_words, plan_words
@@ -33,7 +33,8 @@ class MemoryFits:
         machine = self._machine()
         if layout is None:
             return fit_words(fit_of(item.size_bytes, machine), item.size_bytes)
-        return plan_words(plan(layout, None, memory_settings(LoadRequest(item.path, None), machine), machine))
+        wanted = memory_settings(LoadRequest(item.path, None), machine)
+        return plan_words(plan(layout, None, fitting_layers(layout, None, wanted, machine), machine))
 
     def read(self, item: LibraryItem) -> FitWords | None:
         """Read its header first; None if nothing came of that which was not known. A tenth of a second or less."""
