@@ -17,7 +17,7 @@ _SUITABLE = {Maker.NVIDIA: (CUDA, VULKAN), Maker.AMD: (VULKAN, ROCM), Maker.INTE
 _SWITCHES = {CUDA: "-DGGML_CUDA=ON", VULKAN: "-DGGML_VULKAN=ON", ROCM: "-DGGML_HIP=ON", METAL: "-DGGML_METAL=ON"}
 _TOOLS = {
     CUDA: "NVIDIA's driver and the CUDA toolkit (nvcc)",
-    VULKAN: "a Vulkan driver, Vulkan's headers and the shader compiler glslc",
+    VULKAN: "a Vulkan driver, Vulkan's headers newer than 1.3.239, SPIRV-Headers and glslc",
     ROCM: "ROCm with HIP's compiler",
     METAL: "Apple's command line tools (xcode-select --install)",
 }
