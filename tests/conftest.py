@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,9 +18,22 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 _HOME = tempfile.mkdtemp(prefix="forespeak-tests-")
 os.environ["FORESPEAK_HOME"] = _HOME
 
+_BYTE_CODE = tempfile.mkdtemp(prefix="forespeak-tests-")
+_compiling: subprocess.Popen[bytes] | None = None
+if sys.dont_write_bytecode:
+    # Where Python is told to keep no byte code, each of some hundred children would compile all that it imports.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = _BYTE_CODE
+    imports = "import forespeak.cli, forespeak.doctor, forespeak.engines.host, forespeak.engines.llamacpp.engine"
+    _compiling = subprocess.Popen([sys.executable, "-c", f"{imports}, forespeak.ui.app"], stderr=subprocess.DEVNULL)
+
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    shutil.rmtree(_HOME, ignore_errors=True)
+    if _compiling is not None:
+        _compiling.kill()
+        _compiling.wait()
+    for folder in (_HOME, _BYTE_CODE):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True, scope="session")

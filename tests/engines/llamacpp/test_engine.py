@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +29,7 @@ SAMPLED = SamplingSettings(temperature=0.8, seed=42)
 
 
 def ask(prompt: str, **settings: object) -> GenerationRequest:
-    request = GenerationRequest((ChatMessage(Role.USER, prompt),), sampling=GREEDY, max_tokens=24, draft_length=4)
+    request = GenerationRequest((ChatMessage(Role.USER, prompt),), sampling=GREEDY, max_tokens=16, draft_length=4)
     return replace(request, **settings)  # type: ignore[arg-type]
 
 
@@ -135,13 +136,21 @@ def test_a_stop_string_ends_the_reply(engine: LlamaEngine) -> None:
     assert finished.reason is FinishReason.STOP
 
 
-def test_a_full_context_ends_the_reply_and_says_so(f32: Path, q4_1: Path) -> None:
+def test_a_full_context_ends_the_reply_and_says_so(q4_1: Path) -> None:
     engine = LlamaEngine(lambda _target, _draft: None)
-    engine.load(LoadRequest(f32, q4_1, context_length=256), lambda _: None, lambda: False)
-    _, finished = run(
-        engine, ask(PROMPTS["prose"], sources=(Source.DRAFT_MODEL,), draft_length=8, max_tokens=None, stop=())
+    engine.load(LoadRequest(q4_1, q4_1, context_length=256), lambda _: None, lambda: False)
+    vocabulary = engine.target.vocabulary
+    never_ends = tuple((token, -math.inf) for token in range(vocabulary.size) if vocabulary.ends_generation(token))
+    request = ask(
+        PROMPTS["prose"] + " word" * 150,
+        sampling=replace(GREEDY, logit_bias=never_ends),
+        sources=(Source.DRAFT_MODEL,),
+        draft_length=8,
+        max_tokens=None,
     )
-    assert finished.reason in {FinishReason.CONTEXT_FULL, FinishReason.STOP}
+    steps, finished = run(engine, request)
+    assert finished.reason is FinishReason.CONTEXT_FULL
+    assert finished.stats.prompt_tokens + len(ids(steps)) in {256, 257}
     long = ask("word " * 300)
     with pytest.raises(UserFacingError, match="too long") as caught:
         run(engine, long)
@@ -151,9 +160,9 @@ def test_a_full_context_ends_the_reply_and_says_so(f32: Path, q4_1: Path) -> Non
     engine.close()
 
 
-def test_a_refused_draft_leaves_the_target_and_its_reason(f32: Path, q4_1: Path) -> None:
+def test_a_refused_draft_leaves_the_target_and_its_reason(q4_1: Path) -> None:
     engine = LlamaEngine(lambda _target, _draft: "Token 7 is “a” in the target and “b” in the draft.")
-    loaded = engine.load(LoadRequest(f32, q4_1), lambda _: None, lambda: False)
+    loaded = engine.load(LoadRequest(q4_1, q4_1), lambda _: None, lambda: False)
     assert loaded is not None
     assert loaded.draft is None
     assert loaded.draft_problem == "Token 7 is “a” in the target and “b” in the draft."
@@ -162,26 +171,26 @@ def test_a_refused_draft_leaves_the_target_and_its_reason(f32: Path, q4_1: Path)
     engine.close()
 
 
-def test_a_draft_that_is_not_a_model_leaves_the_target(f32: Path, tmp_path: Path) -> None:
+def test_a_draft_that_is_not_a_model_leaves_the_target(q4_1: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_text("not a model")
     engine = LlamaEngine(lambda _target, _draft: None)
-    loaded = engine.load(LoadRequest(f32, broken), lambda _: None, lambda: False)
+    loaded = engine.load(LoadRequest(q4_1, broken), lambda _: None, lambda: False)
     assert loaded is not None
     assert loaded.draft_problem is not None
     assert "broken.gguf" in loaded.draft_problem
     engine.close()
 
 
-def test_another_draft_does_not_reload_the_target(f32: Path, q4_1: Path) -> None:
+def test_another_draft_does_not_reload_the_target(q4_1: Path) -> None:
     engine = LlamaEngine(lambda _target, _draft: None)
-    engine.load(LoadRequest(f32), lambda _: None, lambda: False)
+    engine.load(LoadRequest(q4_1), lambda _: None, lambda: False)
     doing: list[str] = []
 
     def progress(event: Progress) -> None:
         doing.append(event.doing)
 
-    loaded = engine.load(LoadRequest(f32, q4_1), progress, lambda: False)
+    loaded = engine.load(LoadRequest(q4_1, q4_1), progress, lambda: False)
     assert loaded is not None
     assert loaded.draft is not None
     assert set(doing) == {f"Loading {q4_1.stem}"}
@@ -204,10 +213,10 @@ def test_a_missing_file_is_a_clear_error(tmp_path: Path) -> None:
         LlamaEngine(lambda _t, _d: None).load(LoadRequest(tmp_path / "gone.gguf"), lambda _: None, lambda: False)
 
 
-def test_a_load_can_be_cancelled(f32: Path) -> None:
+def test_a_load_can_be_cancelled(q4_1: Path) -> None:
     engine = LlamaEngine(lambda _target, _draft: None)
-    assert engine.load(LoadRequest(f32), lambda _: None, lambda: True) is None
-    loaded = engine.load(LoadRequest(f32), lambda _: None, lambda: False)
+    assert engine.load(LoadRequest(q4_1), lambda _: None, lambda: True) is None
+    loaded = engine.load(LoadRequest(q4_1), lambda _: None, lambda: False)
     assert loaded is not None
     engine.close()
 
