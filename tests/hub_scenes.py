@@ -99,6 +99,7 @@ class Scene:
                 folders().config,
                 view.models_folder,
                 view.items,
+                cache=folders().cache,
                 tokens=token_store(keyring or NoKeyring()),
                 connect=lambda _: hub,
                 make_queue=make_queue,

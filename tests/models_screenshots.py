@@ -194,7 +194,9 @@ def take(name: str, target: Path) -> None:
     machine = Machine(24_000_000_000, 22_000_000_000)
 
     def hub(view: ModelsView) -> HubParts:
-        return HubParts(where.config, lambda: where.models, view.items, measure=lambda: machine, parent=view)
+        return HubParts(
+            where.config, lambda: where.models, view.items, cache=where.cache, measure=lambda: machine, parent=view
+        )
 
     entry = session.findChild(ModelsEntry)
     assert isinstance(entry, ModelsEntry)

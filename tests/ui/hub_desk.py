@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +20,7 @@ from forespeak.ui.discover import DiscoverTab
 from forespeak.ui.downloads_tab import DownloadsTab
 from forespeak.ui.hub_parts import HubParts
 from forespeak.ui.hub_view import HubView
+from forespeak.ui.pair_controller import Fit
 from forespeak.ui.theme import LIGHT, Theme
 from ui.hub_doubles import MACHINE, FakeHub, FakeQueue
 
@@ -75,6 +77,10 @@ class Desk:
     ) -> None:
         self.hub = hub or FakeHub()
         self.items: list[LibraryItem] = list(items)
+        self.same = True
+        self.fit: Fit | Exception = Fit(True, "same vocabulary", "All 152,064 tokens are the same.")
+        self.judging: threading.Event | None = None
+        """Judging waits for it."""
         self.queues: list[FakeQueue] = []
         self.clients: list[HubClient] = []
 
@@ -87,12 +93,13 @@ class Desk:
             folder,
             lambda: folder / "models",
             lambda: self.items,
+            cache=folder / "cache",
             tokens=token_store(keyring),
             connect=lambda _: self.hub,
             make_queue=make_queue,
             measure=lambda: machine,
+            judge=self._judge,
         )
-        self.same = True
         self.view: HubView = self.parts.make_tabs()
         self.view._compare = self._compare
         assert self.parts.discover is not None
@@ -140,6 +147,14 @@ class Desk:
         # Here and now: what Python's collector finds later, it may find on another thread.
         self.page.deleteLater()
         self.parts.deleteLater()
+
+    def _judge(self, target: Path, group: HubFileGroup, stopped: Callable[[], bool]) -> Fit | None:
+        while self.judging is not None and not self.judging.wait(0.01):
+            if stopped():
+                return None
+        if isinstance(self.fit, Exception):
+            raise self.fit
+        return self.fit
 
     def _compare(self, group: HubFileGroup, item: LibraryItem, stopped: Callable[[], bool]) -> bool:
         return self.same

@@ -90,7 +90,12 @@ def make(qtbot: QtBot, tmp_path: Path, hub: LoopbackHub, make_app: AppMaker) -> 
             app.models,
             Library(where.models, (), where.cache),
             lambda view: HubParts(
-                where.config, view.models_folder, view.items, tokens=token_store(keyring), parent=view
+                where.config,
+                view.models_folder,
+                view.items,
+                cache=where.cache,
+                tokens=token_store(keyring),
+                parent=view,
             ),
         )
         entry._view = view
@@ -177,7 +182,7 @@ def test_the_count_stands_in_the_navigation_and_the_settings_keep_the_limit(
     dialog = window.app.session._settings
     assert dialog is not None
     assert dialog.tabs.tabText(dialog.tabs.currentIndex()) == "Hub"
-    limit = dialog.tabs.currentWidget().findChild(type(dialog.threads), "bandwidth")
+    limit = dialog.tabs.currentWidget().findChild(type(dialog.max_tokens), "bandwidth")
     assert limit is not None
     limit.setValue(7)
     assert window.app.session.preferences.download_limit == 7_000_000

@@ -48,6 +48,7 @@ class DiscoverTab(QWidget):
     useRequested = Signal(object)
     compareRequested = Signal(object)
     showDownloadRequested = Signal(object)
+    judgeRequested = Signal(object)
     """A GroupView each"""
     settingsRequested = Signal()
 
@@ -89,6 +90,7 @@ class DiscoverTab(QWidget):
         self.repo.useRequested.connect(self.useRequested)
         self.repo.compareRequested.connect(self.compareRequested)
         self.repo.showDownloadRequested.connect(self.showDownloadRequested)
+        self.repo.judgeRequested.connect(self.judgeRequested)
         self.repo.retryRequested.connect(controller.reload_repo)
         self.repo.cardRetryRequested.connect(controller.retry_card)
         self.repo.settingsRequested.connect(self.settingsRequested)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
@@ -16,6 +16,7 @@ from forespeak.models.memory import Fit
 from forespeak.models.sizes import size_words
 from forespeak.ui.badge import Badge, BadgeTone
 from forespeak.ui.fit_words import fit_words
+from forespeak.ui.hub_verdicts import GroupVerdict
 from forespeak.ui.recommended import SizeFit
 from forespeak.ui.theme import LIGHT, Theme
 
@@ -38,7 +39,7 @@ class GroupView:
     """What is known of one group here. `recommended`: why it is the one to take, empty if it is not.
 
     `progress`: what its download is doing, in words.
-    `checking`: a copy is being compared, how far in words.
+    `checking`: a copy is being compared, how far in words. `verdict`: how it goes with the target.
     """
 
     group: HubFileGroup
@@ -47,6 +48,7 @@ class GroupView:
     copy: LocalCopy | None = None
     progress: str = ""
     checking: str = ""
+    verdict: GroupVerdict = field(default_factory=GroupVerdict)
 
 
 class GroupRow(QFrame):
@@ -55,6 +57,8 @@ class GroupRow(QFrame):
     """A GroupView whose copy is to be taken as the target."""
     compareRequested = Signal(object)
     showDownloadRequested = Signal(object)
+    judgeRequested = Signal(object)
+    """Does it suit the target? Once more: stop finding out."""
 
     def __init__(self, view: GroupView, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,6 +72,7 @@ class GroupRow(QFrame):
         self.here = Badge(parent=self)
         self.facts = _caption(self)
         self.note = _caption(self)
+        self.verdict = _caption(self)
         self.button = QPushButton(self)
         self.button.clicked.connect(self._clicked)
         self.other = QPushButton(self)
@@ -84,6 +89,7 @@ class GroupRow(QFrame):
         left.addLayout(first)
         left.addWidget(self.facts)
         left.addWidget(self.note)
+        left.addWidget(self.verdict)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 11, 14, 11)
         row.setSpacing(10)
@@ -121,8 +127,19 @@ class GroupRow(QFrame):
         note = self._note_words(view)
         self.note.setText(note)
         self.note.setVisible(bool(note))
+        verdict = _verdict_words(view.verdict)
+        self.verdict.setText(verdict)
+        self.verdict.setVisible(bool(verdict))
         self._show_buttons()
-        spoken = [self.name.text(), self.advice.words, self.here.words, self.fit.words, self.facts.text(), note]
+        spoken = [
+            self.name.text(),
+            self.advice.words,
+            self.here.words,
+            self.fit.words,
+            self.facts.text(),
+            note,
+            verdict,
+        ]
         self.setAccessibleName(", ".join(part for part in spoken if part))
         if view.fit is not None:
             self.setAccessibleDescription(view.fit.why)
@@ -161,6 +178,9 @@ class GroupRow(QFrame):
         elif view.group.downloadable:
             too_large = view.fit is not None and view.fit.kind is Fit.TOO_LARGE
             primary = self.tr("Download anyway") if too_large and self._sure else self.tr("Download")
+        judged = view.verdict
+        if not other and judged.target and judged.fit is None:
+            other = self.tr("Stop") if judged.judging else self.tr("Suits my target?")
         for button, words in ((self.button, primary), (self.other, other)):
             button.setText(words)
             button.setVisible(bool(words))
@@ -168,6 +188,8 @@ class GroupRow(QFrame):
         if focused is self or (focused is not None and focused.isHidden()):
             # The keyboard stays at this row, whatever its buttons become.
             (self.button if primary else self).setFocus(Qt.FocusReason.OtherFocusReason)
+        about = self.tr("Reads the beginning of the file, a few megabytes, and compares its vocabulary with {0}.")
+        self.other.setToolTip(about.format(judged.target) if self._asks_for_verdict and not judged.judging else "")
         self.button.setToolTip(self.tr("Load it as the target.") if copy is not None and copy.same_repo else "")
         wanted = "primaryButton" if view.recommended and not view.progress and copy is None else ""
         if self.button.objectName() != wanted:
@@ -191,9 +213,15 @@ class GroupRow(QFrame):
         else:
             self.downloadRequested.emit(view)
 
+    @property
+    def _asks_for_verdict(self) -> bool:
+        """What the second button is for: with a copy here that is not compared yet, it downloads."""
+        copy = self.view.copy
+        return copy is None or copy.same_repo or bool(self.view.checking or self.view.progress)
+
     @Slot()
     def _other_clicked(self) -> None:
-        self.downloadRequested.emit(self.view)
+        (self.judgeRequested if self._asks_for_verdict else self.downloadRequested).emit(self.view)
 
 
 class FileGroups(QWidget):
@@ -203,6 +231,7 @@ class FileGroups(QWidget):
     useRequested = Signal(object)
     compareRequested = Signal(object)
     showDownloadRequested = Signal(object)
+    judgeRequested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -263,8 +292,21 @@ class FileGroups(QWidget):
             row.useRequested.connect(self.useRequested)
             row.compareRequested.connect(self.compareRequested)
             row.showDownloadRequested.connect(self.showDownloadRequested)
+            row.judgeRequested.connect(self.judgeRequested)
             self._list.addWidget(row)
             self.rows.append(row)
+
+
+def _verdict_words(verdict: GroupVerdict) -> str:
+    def tr(words: str) -> str:
+        return QCoreApplication.translate("FileGroups", words)
+
+    if verdict.judging:
+        return tr("Reading its vocabulary…")
+    if verdict.fit is None:
+        return ""
+    suits = tr("Could draft for {0}: {1}. {2}") if verdict.fit.fits else tr("Cannot draft for {0}: {1}. {2}")
+    return suits.format(verdict.target, verdict.fit.short, verdict.fit.full).strip()
 
 
 def _other_words(groups: Sequence[HubFileGroup]) -> str:

@@ -23,13 +23,17 @@ from forespeak.ui.downloads_tab import DownloadsTab
 from forespeak.ui.hub_account import HubAccount, HubLike
 from forespeak.ui.hub_controller import HubController
 from forespeak.ui.hub_page import HubPage
+from forespeak.ui.hub_verdicts import HubVerdicts, JudgeRemote, RemoteJudge
 from forespeak.ui.hub_view import HubView, MachineWatch
 
 MakeQueue = Callable[[Path, Callable[[], HubClient], Callable[[Download], None]], Queue]
 
 
 class HubParts(QObject):
-    """`models_folder` is asked each time the downloads begin; `items` is what the library knows now."""
+    """`models_folder` is asked each time the downloads begin; `items` is what the library knows now.
+
+    `cache`: the folder for what was read of the Hub's files.
+    """
 
     def __init__(
         self,
@@ -37,11 +41,13 @@ class HubParts(QObject):
         models_folder: Callable[[], Path],
         items: Callable[[], Sequence[LibraryItem]],
         *,
+        cache: Path,
         limit: int | None = None,
         tokens: TokenStore | None = None,
         connect: Callable[[HubClient], HubLike] = Hub,
         make_queue: MakeQueue = DownloadQueue,
         measure: Callable[[], Machine] = machine_memory.now,
+        judge: JudgeRemote | None = None,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -52,6 +58,7 @@ class HubParts(QObject):
         self.downloads = DownloadsController(
             lambda listen: make_queue(models_folder(), self.account.client, listen), limit, self
         )
+        self.verdicts = HubVerdicts(judge or RemoteJudge(self.account.client, cache), self)
         self.view: HubView | None = None
         self.discover: DiscoverTab | None = None
         self.tab: DownloadsTab | None = None
@@ -66,7 +73,15 @@ class HubParts(QObject):
             self.discover = DiscoverTab(self.controller, self.account, self.machine.fits)
             self.tab = DownloadsTab(self.downloads)
             self.view = HubView(
-                self.discover, self.tab, self.controller, self.downloads, self._items, self.machine, self._same, self
+                self.discover,
+                self.tab,
+                self.controller,
+                self.downloads,
+                self._items,
+                self.machine,
+                self._same,
+                self.verdicts,
+                self,
             )
             self.view.library_changed()
         return self.view
@@ -81,6 +96,7 @@ class HubParts(QObject):
     def close(self) -> None:
         if self.view is not None:
             self.view.close()
+        self.verdicts.close()
         self.controller.close()
         self.downloads.close()
         self.account.close()

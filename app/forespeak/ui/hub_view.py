@@ -24,6 +24,7 @@ from forespeak.ui.downloads_controller import DownloadsController
 from forespeak.ui.downloads_tab import DownloadsTab
 from forespeak.ui.file_groups import GroupView
 from forespeak.ui.hub_controller import HubController
+from forespeak.ui.hub_verdicts import HubVerdicts
 from forespeak.ui.latest import Latest
 from forespeak.ui.local_copies import local_copy, local_item
 from forespeak.ui.recommended import recommendation, size_fit
@@ -77,12 +78,13 @@ class HubView(QObject):
         items: Callable[[], Sequence[LibraryItem]],
         machine: MachineWatch,
         compare: Compare,
+        verdicts: HubVerdicts,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._discover, self._tab = discover, tab
         self._controller, self._downloads = controller, downloads
-        self._items, self._machine, self._compare = items, machine, compare
+        self._items, self._machine, self._compare, self._verdicts = items, machine, compare, verdicts
         self._measured: Machine | None = None
         self._comparing: HubFileGroup | None = None
         self._different: set[tuple[HubFileGroup, Path]] = set()
@@ -96,6 +98,9 @@ class HubView(QObject):
         discover.useRequested.connect(self._use_copy)
         discover.compareRequested.connect(self._compare_copy)
         discover.showDownloadRequested.connect(self._show_download)
+        discover.judgeRequested.connect(self._judge)
+        verdicts.changed.connect(self.refresh)
+        verdicts.problemFound.connect(self.problemFound)
         tab.useRequested.connect(self._use_download)
         tab.showRequested.connect(self._show_model)
 
@@ -134,6 +139,7 @@ class HubView(QObject):
                     copy,
                     state_words(download) if download is not None and busy else "",
                     _tr("Comparing the two files…") if group == self._comparing else "",
+                    self._verdicts.of(group),
                 )
             )
         return views
@@ -148,6 +154,7 @@ class HubView(QObject):
         if self._comparing is not None and self._comparing.repo != status.repo.repo:
             self._comparison.cancel()
             self._comparing = None
+        self._verdicts.leave(status.repo.repo)
         self.refresh()
         self._worker.run(self._machine, self._measure_came)
 
@@ -206,6 +213,13 @@ class HubView(QObject):
             )
 
         self._comparison.run(lambda stop: self._compare(group, item, stop.is_set), compared, failed)
+
+    @Slot(object)
+    def _judge(self, view: GroupView) -> None:
+        if view.verdict.judging:
+            self._verdicts.stop()
+        else:
+            self._verdicts.ask(view.group)
 
     @Slot(object)
     def _show_download(self, view: GroupView) -> None:

@@ -63,7 +63,9 @@ class ModelsView(QObject):
         self.library = library or Library(where.models, known_roots(self._settings.added), where.cache)
         limit = session.preferences.download_limit
         make_hub = hub or (
-            lambda view: HubParts(where.config, view.models_folder, view.items, limit=limit, parent=view)
+            lambda view: HubParts(
+                where.config, view.models_folder, view.items, limit=limit, cache=where.cache, parent=view
+            )
         )
         self.hub = make_hub(self)
         checker = FileChecker(lambda: FileHashes(self.models_folder()))
@@ -317,6 +319,7 @@ class ModelsView(QObject):
             way = preferences.import_way
             self._page.my_models.set_import_way(None if way is None else ImportWay(way))
             self._page.my_models.set_uses(preferences.target, preferences.draft)
+            self.hub.verdicts.set_target(preferences.target)
 
     @Slot(int)
     def _count_downloads(self, running: int) -> None:

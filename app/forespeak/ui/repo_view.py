@@ -41,6 +41,7 @@ class RepoView(QWidget):
     useRequested = Signal(object)
     compareRequested = Signal(object)
     showDownloadRequested = Signal(object)
+    judgeRequested = Signal(object)
     """A GroupView each"""
     retryRequested = Signal()
     cardRetryRequested = Signal()
@@ -80,6 +81,7 @@ class RepoView(QWidget):
         self.groups.useRequested.connect(self.useRequested)
         self.groups.compareRequested.connect(self.compareRequested)
         self.groups.showDownloadRequested.connect(self.showDownloadRequested)
+        self.groups.judgeRequested.connect(self.judgeRequested)
         self.card_title = _heading(self.tr("Model card"))
         self.card_note = QLabel()
         self.card_note.setProperty("muted", True)
