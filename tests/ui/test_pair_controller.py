@@ -213,9 +213,9 @@ def test_settings_of_the_model_load_it_again_as_the_dialog_closes(
     dialog = app.session._settings
     assert dialog is not None
     if change == "reproducible":
-        dialog.reproducible.setChecked(True)
+        dialog.model.reproducible.setChecked(True)
     else:
-        dialog.context_length.setValue(4096)
+        dialog.model.context_length.setValue(4096)
     assert len(app.engine.loads) == 1
     dialog.close()
     qtbot.waitUntil(lambda: len(app.engine.loads) == 2)

@@ -59,7 +59,7 @@ def test_every_control_changes_its_own_setting(dialog: SettingsDialog) -> None:
     dialog.sampling.seed.clear()
     QTest.keyClicks(dialog.sampling.seed, "12345678901234567890")
     QTest.keyClick(dialog.sampling.seed, Qt.Key.Key_Tab)
-    dialog.reproducible.click()
+    dialog.model.reproducible.click()
     dialog.appearance.setCurrentIndex(2)
     dialog.colour_blind.click()
     dialog.marks.setCurrentIndex(0)

@@ -125,6 +125,7 @@ def make_session(
     from forespeak.engines.by_format import EngineByFormat
     from forespeak.engines.host import EngineProcess
     from forespeak.pairing.compatibility import Judge
+    from forespeak.pairing.load_plan import choose_layers
     from forespeak.pairing.pair_memory import PairFiles
     from forespeak.pairing.self_test import SelfTest
     from forespeak.ui.compare_entry import CompareEntry
@@ -145,7 +146,7 @@ def make_session(
             listener,
             log_path=where.logs / log,
             pair_check=judge.refusal,
-            engine=partial(EngineByFormat, memory=pairs),
+            engine=partial(EngineByFormat, memory=pairs, layer_choice=choose_layers),
             parity_check=SelfTest(pairs),
         )
 
@@ -158,7 +159,7 @@ def make_session(
         connect,
         pairs,
     )
-    session.watch_memory()
+    session.watch_machine()
     session.preferencesChanged.connect(appearance.apply)
     models_entry = ModelsEntry(window, session, where, models)
     models_entry.folderMoved.connect(models.set_folder)

@@ -17,6 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from forespeak.ui.restyle import restyle
+
 
 def form_of(page: QWidget) -> QFormLayout:
     """The layout of a page of settings."""
@@ -64,6 +66,39 @@ def add_row(form: QFormLayout, words: str, field: QWidget, explanation: str = ""
     column.addWidget(field)
     column.addWidget(caption(explanation))
     form.addRow(words, column)
+
+
+class CheckedRow:
+    """A row as `add_row` makes it, which also says below the field why a choice was not taken, or does not count."""
+
+    def __init__(self, form: QFormLayout, words: str, field: QWidget, explanation: str = "") -> None:
+        self._field, self._explanation = field, explanation
+        field.setAccessibleName(words)
+        self.note = caption(explanation)
+        self.problem = caption("")
+        restyle(self.problem, danger=True)
+        column = QVBoxLayout()
+        column.setSpacing(3)
+        for part in (field, self.problem, self.note):
+            column.addWidget(part)
+        form.addRow(words, column)
+        self.say("")
+        self.overrule("")
+
+    def say(self, problem: str) -> None:
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
+        self._describe()
+
+    def overrule(self, why: str) -> None:
+        """In the place of the explanation: why nothing can be chosen now; empty: it can."""
+        self._field.setEnabled(not why)
+        self.note.setText(why or self._explanation)
+        self.note.setVisible(bool(self.note.text()))
+        self._describe()
+
+    def _describe(self) -> None:
+        self._field.setAccessibleDescription(" ".join(part for part in (self.problem.text(), self.note.text()) if part))
 
 
 def add_heading(form: QFormLayout, words: str, explanation: str) -> None:

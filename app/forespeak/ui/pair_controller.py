@@ -183,6 +183,11 @@ class PairController(QObject):
         return self._preferences.draft is not None and self.status.draft_problem is None
 
     @property
+    def loaded_plan(self) -> MemoryPlan | None:
+        """What the pair that is loaded was planned to take."""
+        return self._loaded_plan
+
+    @property
     def starter(self) -> Starter | None:
         return self._starter
 

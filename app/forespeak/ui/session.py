@@ -11,12 +11,14 @@ from PySide6.QtWidgets import QWidget
 
 from forespeak.chats.records import Chat
 from forespeak.chats.store import ChatStore
-from forespeak.engines.engine import EngineClient, EngineEvent
+from forespeak.engines.engine import EngineClient, EngineEvent, LoadRequest
 from forespeak.errors import UserFacingError
+from forespeak.models.memory import MemoryPlan
 from forespeak.ui.background import Worker
 from forespeak.ui.chat_controller import ChatController
 from forespeak.ui.chat_view import ChatView
 from forespeak.ui.engine_bridge import EngineBridge
+from forespeak.ui.hardware_controller import HardwareController, ask_engine
 from forespeak.ui.live_reply import ReplySaver
 from forespeak.ui.main_window import MainWindow
 from forespeak.ui.memory_use import MemoryUse, plan_beside
@@ -71,6 +73,7 @@ class Session(QObject):
         )
         self.parity = ParityController(self.pair, self.bridge, self.file_worker, kept, lambda: self.preferences, self)
         self.memory = MemoryUse(self.file_worker, lambda: self.pair.engine_pid, self)
+        self.hardware = HardwareController(self)
         self.problems = ProblemView(window, self)
         self.pair_view = PairView(window, self.pair, self.chats, self.problems, preferences, self)
         self.chat_view = ChatView(window, self.chats, self.replies, self)
@@ -99,6 +102,7 @@ class Session(QObject):
             return
         self._closed = True
         self.memory.stop()
+        self.hardware.close()
         self._write_later.stop()
         if self._settings is not None:
             self._settings.close()
@@ -139,6 +143,7 @@ class Session(QObject):
         window.panel.parity.stopRequested.connect(self.parity.stop)
         self.parity.changed.connect(self._show_parity)
         self.chats.busyChanged.connect(self._reply_first)
+        self.pair.changed.connect(self._show_used)
 
     # -- preferences
 
@@ -204,7 +209,8 @@ class Session(QObject):
 
     def _open_settings_at(self, page: int) -> None:
         if self._settings is None:
-            self._settings = SettingsDialog(self.preferences, self.window, self.file_worker)
+            self._settings = SettingsDialog(self.preferences, self.window, self.file_worker, self.hardware)
+            self._settings.hardware.show_loaded(self.pair.status.loaded)
             for title, make in self.settings_pages:
                 self._settings.add_page(make(), title)
             self._settings.preferencesChanged.connect(self.set_preferences)
@@ -236,6 +242,11 @@ class Session(QObject):
         self.window.panel.parity.show_status(self.parity.status)
 
     @Slot()
+    def _show_used(self) -> None:
+        if self._settings is not None:
+            self._settings.hardware.show_loaded(self.pair.status.loaded)
+
+    @Slot()
     def _reply_first(self) -> None:
         """A message does not wait for a check of the pair."""
         if self.replies.busy_chats:
@@ -243,6 +254,15 @@ class Session(QObject):
 
     # -- the engine
 
-    def watch_memory(self) -> None:
-        """From now on, what does not fit into this machine's memory is asked about before it is loaded."""
-        self.pair.check_memory = lambda request, loaded: plan_beside(self.pair.engine_pid, request, loaded)
+    def watch_machine(self) -> None:
+        """From now on, what does not fit into this machine's memory is asked about before it is loaded.
+
+        The settings know which devices there are, and what would fit.
+        """
+
+        def check(request: LoadRequest, loaded: MemoryPlan | None) -> MemoryPlan | None:
+            return plan_beside(self.pair.engine_pid, request, loaded)
+
+        self.pair.check_memory = check
+        self.hardware.ask = ask_engine
+        self.hardware.weigh = lambda request: check(request, self.pair.loaded_plan)

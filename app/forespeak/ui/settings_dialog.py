@@ -21,26 +21,36 @@ from PySide6.QtWidgets import (
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.ui.background import Worker
 from forespeak.ui.form import add_row, caption, form_of, scrolled, whole_box
+from forespeak.ui.hardware_controller import HardwareController
+from forespeak.ui.hardware_page import HardwarePage
+from forespeak.ui.model_page import ModelPage
 from forespeak.ui.preferences import LONGEST_DRAFT, Appearance, Preferences
 from forespeak.ui.sampling_page import SamplingPage
 from forespeak.ui.source_settings import SourceSettings
 from forespeak.ui.structured_page import StructuredPage
 from forespeak.ui.theme import MarkStyle
 
-SAMPLING_PAGE, STRUCTURED_PAGE, HUB_PAGE = 1, 2, 6
+SAMPLING_PAGE, STRUCTURED_PAGE, HARDWARE_PAGE, HUB_PAGE = 1, 2, 5, 7
 """The numbers of their tabs. That of the Hub is added by whoever knows how the Hub is reached."""
 
 
 class SettingsDialog(QDialog):
     """Emits `preferencesChanged` with the whole of them after each change.
 
-    The worker does what would keep the window waiting: it checks schemas and looks tokens up.
+    The worker does what would keep the window waiting: it checks schemas and looks tokens up. `machine` knows what
+    there is to compute on.
     """
 
     preferencesChanged = Signal(object)
     chatPromptChanged = Signal(str)
 
-    def __init__(self, preferences: Preferences, parent: QWidget | None = None, worker: Worker | None = None) -> None:
+    def __init__(
+        self,
+        preferences: Preferences,
+        parent: QWidget | None = None,
+        worker: Worker | None = None,
+        machine: HardwareController | None = None,
+    ) -> None:
         super().__init__(parent)
         self.setObjectName("settingsDialog")
         self.setWindowTitle(self.tr("Settings"))
@@ -50,6 +60,10 @@ class SettingsDialog(QDialog):
         self.sampling.changed.connect(self._take)
         self.structured = StructuredPage(worker)
         self.structured.changed.connect(self._take)
+        self.model = ModelPage()
+        self.model.changed.connect(self._take)
+        self.hardware = HardwarePage(machine or HardwareController(self))
+        self.hardware.changed.connect(self._take)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setDrawBase(False)
@@ -57,7 +71,8 @@ class SettingsDialog(QDialog):
         self.tabs.addTab(scrolled(self.sampling), self.tr("Sampling"))
         self.tabs.addTab(scrolled(self.structured), self.tr("Output"))
         self.tabs.addTab(scrolled(self._speculation_page()), self.tr("Speculation"))
-        self.tabs.addTab(scrolled(self._engine_page()), self.tr("Model"))
+        self.tabs.addTab(scrolled(self.model), self.tr("Model"))
+        self.tabs.addTab(scrolled(self.hardware), self.tr("Hardware"))
         self.tabs.addTab(scrolled(self._look_page()), self.tr("Appearance"))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         self.reset = buttons.addButton(self.tr("Reset sampling"), QDialogButtonBox.ButtonRole.ResetRole)
@@ -81,6 +96,8 @@ class SettingsDialog(QDialog):
     @Slot(int)
     def _page_changed(self, page: int) -> None:
         self.reset.setVisible(page == SAMPLING_PAGE)
+        if page == HARDWARE_PAGE:
+            self.hardware.begin()
 
     def set_preferences(self, preferences: Preferences) -> None:
         """Show these, without telling anyone."""
@@ -95,9 +112,8 @@ class SettingsDialog(QDialog):
         self.rejection.setChecked(preferences.rule is Rule.REJECTION)
         self.draft_length.setValue(preferences.draft_length or 0)
         self.text_sources.set_settings(preferences.text_sources)
-        self.context_length.setValue(preferences.context_length or 0)
-        self.threads.setValue(preferences.threads or 0)
-        self.reproducible.setChecked(preferences.reproducible)
+        self.model.show_preferences(preferences)
+        self.hardware.show_preferences(preferences)
         self.appearance.setCurrentIndex(self.appearance.findData(preferences.appearance))
         self.colour_blind.setChecked(preferences.colour_blind)
         self.marks.setCurrentIndex(max(0, self.marks.findData(preferences.marks)))
@@ -173,33 +189,6 @@ class SettingsDialog(QDialog):
         form.addRow(self.tr("Text sources"), self.text_sources)
         return page
 
-    def _engine_page(self) -> QWidget:
-        page, form = _page()
-        note = caption(
-            self.tr("These take effect when the model is loaded again, which happens as this window closes.")
-        )
-        form.addRow(note)
-        self.context_length = whole_box(0, 1_048_576, self._take)
-        self.context_length.setSpecialValueText(self.tr("The model's own, up to 8,192"))
-        self.context_length.setSingleStep(1024)
-        add_row(form, self.tr("Context length"), self.context_length, self.tr("In tokens. Longer takes more memory."))
-        self.threads = whole_box(0, 1024, self._take)
-        self.threads.setSpecialValueText(self.tr("Chosen for this machine"))
-        add_row(form, self.tr("Threads"), self.threads)
-        self.reproducible = QCheckBox(self.tr("Reproducible to the last token"))
-        self.reproducible.toggled.connect(self._take)
-        form.addRow("", self.reproducible)
-        form.addRow(
-            "",
-            caption(
-                self.tr(
-                    "Checking several tokens at once then gives the same scores as one by one, so that speculation on "
-                    "and off write the same words even where two tokens tie. Slower, and takes more memory."
-                )
-            ),
-        )
-        return page
-
     def _look_page(self) -> QWidget:
         page, form = _page()
         self.appearance = QComboBox()
@@ -245,7 +234,7 @@ class SettingsDialog(QDialog):
             return
         before = self._preferences
         self._preferences = replace(
-            before,
+            self.hardware.taken_into(self.model.taken_into(before)),
             system_prompt=self.system_prompt.toPlainText(),
             max_tokens=self.max_tokens.value() or None,
             sampling=self.sampling.settings_from(before.sampling),
@@ -254,14 +243,14 @@ class SettingsDialog(QDialog):
             rule=Rule.REJECTION if self.rejection.isChecked() else Rule.COUPLED,
             draft_length=self.draft_length.value() or None,
             text_sources=self.text_sources.settings,
-            context_length=_context(self.context_length.value()),
-            threads=self.threads.value() or None,
-            reproducible=self.reproducible.isChecked(),
             appearance=self.appearance.currentData(),
             colour_blind=self.colour_blind.isChecked(),
             marks=self.marks.currentData(),
         )
         if self._preferences != before:
+            # Each page weighs its own choices against those of the other.
+            self.model.show_preferences(self._preferences)
+            self.hardware.show_preferences(self._preferences)
             self.preferencesChanged.emit(self._preferences)
 
 
@@ -271,10 +260,6 @@ def _prompt_box(example: str) -> QPlainTextEdit:
     box.setTabChangesFocus(True)
     box.setMinimumHeight(110)
     return box
-
-
-def _context(value: int) -> int | None:
-    return max(256, value) if value else None
 
 
 def _page() -> tuple[QWidget, QFormLayout]:

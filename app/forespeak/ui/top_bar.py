@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QSizePolicy, Q
 from forespeak.models.memory import MemoryPlan
 from forespeak.models.sizes import size_words
 from forespeak.ui.draft_sources import NAMES, chain_words, what_it_does
+from forespeak.ui.hardware_words import place_words, placement_lines
 from forespeak.ui.icons import icon
 from forespeak.ui.model_picker import Chip, Choice, ModelChip, Place, SpeculationSwitch, Tone
 from forespeak.ui.pair_controller import PairState, PairStatus
@@ -117,7 +118,9 @@ class TopBar(QFrame):
         """What is chosen, how far it is, and whether the two fit."""
         target, draft = preferences.target, preferences.draft
         self.target.set_current(target)
-        self.target.set_words(*self._target_words(status, name(target) if target else ""), tooltip=str(target or ""))
+        used = [] if status.loaded is None else placement_lines(status.loaded)
+        tip = "\n".join([*([] if target is None else [str(target)]), *used])
+        self.target.set_words(*self._target_words(status, name(target) if target else ""), tooltip=tip)
         wanted = preferences.drafting
         self.draft.set_current(draft if wanted[-1].uses_model else None)
         has_draft = draft is not None and status.draft_problem is None
@@ -142,6 +145,8 @@ class TopBar(QFrame):
                 return self.tr("Target · {doing}").format(doing=doing) + percent, name
             case PairState.FAILED | PairState.TOO_LARGE if name:
                 return self.tr("Target · not loaded"), name
+            case PairState.READY if status.loaded is not None and status.loaded.placement is not None:
+                return self.tr("Target · {where}").format(where=place_words(status.loaded.placement)), name
             case _:
                 return self.tr("Target"), name or self.tr("Choose a model")
 
