@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -145,6 +145,22 @@ def test_from_a_search_to_the_library(qtbot: QtBot, make: Callable[[], Window]) 
     assert chosen is not None
     assert chosen.path == target
     assert not any("tracker" in request.path for request in window.hub.requests)
+
+
+def test_a_file_that_is_not_here_is_judged_by_its_beginning(
+    qtbot: QtBot, tmp_path: Path, make: Callable[[], Window]
+) -> None:
+    window = make()
+    target = tmp_path / "target.gguf"
+    target.write_bytes((tmp_path / "tiny.gguf").read_bytes())
+    window.app.session.set_preferences(replace(window.app.session.preferences, target=target))
+    search(qtbot, window, "heron tiny", REPO)
+    (row,) = window.discover.repo.groups.rows
+    assert window.hub.sent() == 0
+    QTest.mouseClick(row.other, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: row.verdict.text().startswith("Could draft for target: same vocabulary."), timeout=PATIENCE)
+    assert len(window.hub.seen("cdn")) == 1
+    assert list((window.where.cache / "headers").iterdir())
 
 
 def test_a_gated_model_with_a_token(qtbot: QtBot, make: Callable[[], Window]) -> None:
