@@ -100,7 +100,6 @@ class Scene:
                 view.models_folder,
                 view.items,
                 cache=folders().cache,
-                cache=folders().cache,
                 tokens=token_store(keyring or NoKeyring()),
                 connect=lambda _: hub,
                 make_queue=make_queue,

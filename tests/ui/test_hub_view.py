@@ -184,7 +184,7 @@ def test_a_file_is_judged_against_the_target_when_asked(qtbot: QtBot, make: Make
     assert (file.other.text(), file.verdict.text()) == ("Suits my target?", "")
     file.other.click()
     desk.judging.set()
-    qtbot.waitUntil(lambda: file.other.isHidden())
+    qtbot.waitUntil(file.other.isHidden)
     assert file.verdict.text().startswith("Could draft for Large-14B-Q4_K_M: same vocabulary. All 152,064")
     assert "same vocabulary" in file.accessibleName()
     assert row(desk, "Q6_K").other.text() == "Suits my target?"
