@@ -11,8 +11,6 @@ from pytestqt.qtbot import QtBot
 
 from forespeak.errors import UserFacingError
 from forespeak.models.download_record import DownloadState
-from forespeak.models.gguf import GgufError
-from forespeak.models.gguf_values import Problem
 from forespeak.models.hub_results import SearchQuery
 from forespeak.models.machine_memory import Machine
 from forespeak.ui.file_groups import GroupRow
@@ -167,49 +165,3 @@ def test_a_dead_network_does_not_keep_the_window(qtbot: QtBot, tmp_path: Path) -
         desk.parts.close()
     assert sum(waited) < 1.0, "even if every thread hangs"
     desk.close()
-
-
-def test_a_file_is_judged_against_the_target_when_asked(qtbot: QtBot, make: MakeDesk) -> None:
-    desk = make()
-    file = row(desk, "Q4_K_M")
-    assert file.other.isHidden(), "there is no target"
-    desk.parts.verdicts.set_target(Path("/models/Large-14B-Q4_K_M.gguf"))
-    assert file.other.text() == "Suits my target?"
-    assert "Large-14B-Q4_K_M" in file.other.toolTip()
-    desk.judging = threading.Event()
-    file.other.click()
-    assert file.verdict.text() == "Reading its vocabulary…"
-    assert file.other.text() == "Stop"
-    file.other.click()
-    assert (file.other.text(), file.verdict.text()) == ("Suits my target?", "")
-    file.other.click()
-    desk.judging.set()
-    qtbot.waitUntil(file.other.isHidden)
-    assert file.verdict.text().startswith("Could draft for Large-14B-Q4_K_M: same vocabulary. All 152,064")
-    assert "same vocabulary" in file.accessibleName()
-    assert row(desk, "Q6_K").other.text() == "Suits my target?"
-
-    desk.fit = GgufError(Problem.NOT_GGUF, "It is a picture.")
-    row(desk, "Q6_K").other.click()
-    qtbot.waitUntil(lambda: "It is a picture." in row(desk, "Q6_K").verdict.text())
-    assert row(desk, "Q6_K").verdict.text().startswith("Cannot draft for ")
-    desk.fit = UserFacingError("The Hub did not answer.")
-    with qtbot.waitSignal(desk.view.problemFound) as found:
-        row(desk, "Q8_0").other.click()
-    assert str(found.args[0]) == "The Hub did not answer."
-    assert row(desk, "Q8_0").other.text() == "Suits my target?"
-
-
-def test_another_repo_or_target_ends_what_was_asked(qtbot: QtBot, make: MakeDesk) -> None:
-    desk = make()
-    desk.parts.verdicts.set_target(Path("/models/one.gguf"))
-    desk.judging = threading.Event()
-    row(desk, "Q4_K_M").other.click()
-    desk.parts.verdicts.set_target(Path("/models/two.gguf"))
-    assert not desk.parts.verdicts.of(FOUND[1]).judging
-    row(desk, "Q4_K_M").other.click()
-    desk.parts.verdicts.leave(REPO)
-    assert desk.parts.verdicts.of(FOUND[1]).judging
-    desk.parts.verdicts.leave("another/repo")
-    assert desk.parts.verdicts.of(FOUND[1]).fit is None
-    assert not desk.parts.verdicts.of(FOUND[1]).judging
