@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from forespeak.engines.engine import LoadRequest
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import Folders
 from forespeak.models.formats import ModelFormat
@@ -40,7 +41,9 @@ def where(tmp_path: Path) -> Folders:
 @pytest.fixture
 def finder(where: Folders) -> Callable[..., DiskFinder]:
     def make(*pairs: GoodPair) -> DiskFinder:
-        return DiskFinder(where, no_hub, pairs, lambda: MACHINE, lambda: 1024)
+        return DiskFinder(
+            where, no_hub, pairs, lambda: MACHINE, lambda target: LoadRequest(target, context_length=1024)
+        )
 
     return make
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from forespeak.engines.engine import LoadRequest
 from forespeak.errors import UserFacingError
@@ -19,10 +20,13 @@ _Key = tuple[str, int, float]
 
 
 class MemoryFits:
-    """Layouts are kept for the session; what is free is asked each time. May be asked from any thread."""
+    """Layouts are kept for the session; what is free is asked each time. May be asked from any thread.
 
-    def __init__(self, machine: Callable[[], Machine]) -> None:
-        self._machine = machine
+    `request`: how a model would be loaded now.
+    """
+
+    def __init__(self, machine: Callable[[], Machine], request: Callable[[Path], LoadRequest] = LoadRequest) -> None:
+        self._machine, self._request = machine, request
         self._lock = threading.Lock()
         self._layouts: dict[_Key, ModelLayout | None] = {}
 
@@ -33,7 +37,7 @@ class MemoryFits:
         machine = self._machine()
         if layout is None:
             return fit_words(fit_of(item.size_bytes, machine), item.size_bytes)
-        wanted = memory_settings(LoadRequest(item.path, None), machine)
+        wanted = memory_settings(self._request(item.path), machine)
         return plan_words(plan(layout, None, fitting_layers(layout, None, wanted, machine), machine))
 
     def read(self, item: LibraryItem) -> FitWords | None:

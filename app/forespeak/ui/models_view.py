@@ -69,7 +69,7 @@ class ModelsView(QObject):
         )
         self.hub = make_hub(self)
         checker = FileChecker(lambda: FileHashes(self.models_folder()))
-        self.fits = MemoryFits(self.hub.machine)
+        self.fits = MemoryFits(self.hub.machine, session.load_request)
         self.controller = LibraryController(
             self.library, self.fits.known, self._suits, checker, self, weigh=self.fits.read
         )

@@ -96,6 +96,7 @@ class PairEntry(QObject):
             session.file_worker,
             engine_name,
             self,
+            load_request=session.load_request,
         )
         goods = targets_that_fit(good_pairs(), lambda size: fit_of(size, view.hub.machine()))
         self.page = PairPage(self._controller, goods)
@@ -125,7 +126,7 @@ class PairEntry(QObject):
             lambda: cast(Hub, account.hub()),
             good_pairs(),
             lambda: _machine_without_chat(session),
-            lambda: session.preferences.context_length,
+            session.load_request,
             lambda: self._models_folder,
         )
 

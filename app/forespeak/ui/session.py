@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
@@ -148,6 +149,10 @@ class Session(QObject):
     # -- preferences
 
     @Slot(object)
+    def load_request(self, target: Path, draft: Path | None = None) -> LoadRequest:
+        """How a pair would be loaded now."""
+        return self.preferences.load_request(target, draft)
+
     def set_preferences(self, preferences: Preferences) -> None:
         """From whoever changed them to everyone who uses them, and to disk a little later."""
         if preferences == self.preferences:

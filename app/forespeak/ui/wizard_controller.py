@@ -8,6 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from forespeak.engines.engine import LOAD_SETTINGS, LoadRequest
 from forespeak.errors import UserFacingError
 from forespeak.models.library import LibraryItem
 from forespeak.pairing.candidates import Candidate, CandidateKind
@@ -44,7 +45,9 @@ class HubStatus:
 
 
 class WizardController(QObject):
-    """`engine_name`: name and version of what computes, to be kept with measurements."""
+    """`engine_name`: name and version of what computes, to be kept with measurements. `load_request`: how a pair would
+    be loaded for a chat; it is tested on the same devices.
+    """
 
     changed = Signal()
     """Of `state`"""
@@ -68,8 +71,11 @@ class WizardController(QObject):
         worker: Worker,
         engine_name: Callable[[], str] = str,
         parent: QObject | None = None,
+        *,
+        load_request: Callable[[Path, Path | None], LoadRequest] = LoadRequest,
     ) -> None:
         super().__init__(parent)
+        self._load_request = load_request
         self._library, self._finder, self._file, self._worker = library, finder, file, worker
         self.fetcher, self.maker, self.tester, self.keeper = fetcher, maker, tester, keeper
         self._engine_name = engine_name
@@ -376,7 +382,7 @@ class WizardController(QObject):
         if candidate is None or target is None:
             return None
         draft = None if candidate.offer is None else candidate.offer.path
-        settings = self.settings
+        settings, loaded = self.settings, self._load_request(target, draft)
         return QuickTest(
             target,
             draft,
@@ -384,6 +390,7 @@ class WizardController(QObject):
             self.state.kind,
             draft_length=settings.draft_length,
             context_length=settings.context_length,
+            **{name: getattr(loaded, name) for name in LOAD_SETTINGS},
         )
 
     def start_test(self) -> None:

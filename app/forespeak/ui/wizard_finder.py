@@ -61,7 +61,8 @@ class Finder(Protocol):
 class DiskFinder:
     """`machine`: its memory once the chat's own pair has gone, which a kept pair would take the place of.
 
-    `models_folder`: where drafts that are made would go; None: the one of `where`.
+    `request`: how a target would be loaded now. `models_folder`: where drafts that are made would go; None: the one of
+    `where`.
     """
 
     def __init__(
@@ -70,12 +71,12 @@ class DiskFinder:
         hub: Callable[[], Hub],
         pairs: Sequence[GoodPair],
         machine: Callable[[], Machine],
-        context_length: Callable[[], int | None] = lambda: None,
+        request: Callable[[Path], LoadRequest] = LoadRequest,
         models_folder: Callable[[], Path] | None = None,
     ) -> None:
         self._models_folder = models_folder or (lambda: where.models)
         self._where, self._hub, self._pairs = where, hub, pairs
-        self._machine, self._context_length = machine, context_length
+        self._machine, self._request = machine, request
 
     def find(self, target: Path, items: Sequence[LibraryItem], hub: HubOffers | None) -> Found:
         offer = self._target(target, items)
@@ -92,7 +93,7 @@ class DiskFinder:
             Judge(self._where.cache / "verdicts"),
             NamedPairs(self._where.data / FOLDER),
             learned,
-            memory_settings(LoadRequest(target, context_length=self._context_length()), machine),
+            memory_settings(self._request(target), machine),
             machine,
             (lambda _: None) if hub is None else hub.header,
         )
