@@ -191,7 +191,8 @@ class AdaptiveDraftLength:
         if step.index == 0:
             return
         seconds = step.draft_seconds + step.target_seconds
-        share = _PROBE_SHARE if self._can_pay else _VAIN_PROBE_SHARE
+        # Asked while it rests alone: where drafting goes on it can pay.
+        share = _VAIN_PROBE_SHARE if self._paused and not self._can_pay else _PROBE_SHARE
         self._probe_seconds = min(self._probe_seconds + share * seconds, self._probe_price)
         self._steps += 1
         self._since_plain = self._since_plain + 1 if step.tested_count else 0
