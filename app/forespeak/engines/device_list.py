@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import multiprocessing
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from forespeak.engines.asking import ask_child
 from forespeak.engines.devices import Device
 
-_ANSWER_SECONDS = 60.0
-"""Loading a GPU's driver can take a while; a driver that hangs must not hang us."""
 _MODULES = {
     "cuda": "CUDA",
     "metal": "Metal",
@@ -50,24 +48,8 @@ def gpus() -> tuple[Device, ...]:
 
 def engine_facts() -> EngineFacts:
     """All of it, asked of another process: a driver may abort or hang. Nothing is raised."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_tell, args=(theirs,), daemon=True)
-    child.start()
-    theirs.close()
-    try:
-        answer = ours.recv() if ours.poll(_ANSWER_SECONDS) else None
-        facts = (
-            answer if isinstance(answer, EngineFacts) else EngineFacts(problem="llama.cpp did not answer in a minute.")
-        )
-    except (EOFError, OSError):
-        child.join(1.0)
-        facts = EngineFacts(problem=f"llama.cpp ended its process (exit code {child.exitcode}).")
-    finally:
-        ours.close()
-        child.terminate()
-        child.join()
-    return facts
+    answer = ask_child(_tell, "llama.cpp")
+    return answer if isinstance(answer, EngineFacts) else EngineFacts(problem=str(answer))
 
 
 def built_for() -> tuple[str, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sys
 from dataclasses import dataclass
 from importlib import metadata
 from multiprocessing.connection import Connection
 
-_ANSWER_SECONDS = 60.0
+from forespeak.engines.asking import ask_child
+
 _MISSING = "not installed; models in the MLX format need it (pip install 'forespeak[mlx]')"
 
 
@@ -40,22 +40,9 @@ def mlx_facts() -> MlxFacts:
     mlx, mlx_lm = _version("mlx"), _version("mlx-lm")
     if mlx is None or mlx_lm is None:
         return MlxFacts(mlx, mlx_lm)
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_tell, args=(theirs,), daemon=True)
-    child.start()
-    theirs.close()
-    try:
-        answer = ours.recv() if ours.poll(_ANSWER_SECONDS) else "MLX did not answer in a minute."
-    except (EOFError, OSError):
-        child.join(1.0)
-        answer = f"MLX ended its process (exit code {child.exitcode})."
-    finally:
-        ours.close()
-        child.terminate()
-        child.join()
-    if isinstance(answer, str):
-        return MlxFacts(mlx, mlx_lm, problem=answer)
+    answer = ask_child(_tell, "MLX")
+    if not isinstance(answer, tuple):
+        return MlxFacts(mlx, mlx_lm, problem=str(answer))
     device, memory_bytes = answer
     return MlxFacts(mlx, mlx_lm, device, memory_bytes)
 
