@@ -98,6 +98,23 @@ def test_what_helps_comes_in_order_and_fits(target: ModelLayout, draft: ModelLay
     assert found.suggestions[0].words == f"Use a context of {found.suggestions[0].settings.context_length:,}."
 
 
+@pytest.mark.parametrize(
+    ("reproducible", "kind", "words"),
+    [
+        (True, SuggestionKind.REPRODUCIBLE, "Switch the reproducible setting off: it doubles the cache."),
+        (False, SuggestionKind.CACHE_TYPE, "Keep the cache in F16: in F32 it is twice as large."),
+    ],
+)
+def test_a_large_cache_is_given_up_where_it_was_chosen(
+    target: ModelLayout, reproducible: bool, kind: SuggestionKind, words: str
+) -> None:
+    settings = MemorySettings(context_length=1024, cache_type="F32", reproducible=reproducible)
+    machine = Machine(16 * GB, plan(target, None, replace(settings, cache_type="F16"), LARGE).needed_bytes)
+    found = plan(target, None, settings, machine)
+    assert [(each.kind, each.words) for each in found.suggestions] == [(kind, words)]
+    assert (found.suggestions[0].settings.cache_type, found.suggestions[0].settings.reproducible) == ("F16", False)
+
+
 def test_no_longer_context_is_advised_than_the_largest_that_fits(target: ModelLayout) -> None:
     machine = Machine(16 * GB, plan(target, None, MemorySettings(context_length=8192), LARGE).needed_bytes)
     found = plan(target, None, MemorySettings(context_length=32768), machine)

@@ -146,6 +146,15 @@ def test_a_refusal_names_the_options_that_help(model: Path) -> None:
     assert refusal.value.remedy.startswith("Leave out the draft model (--draft none). --load-anyway")
 
 
+def test_a_cache_that_was_chosen_too_large_is_named_with_its_own_option(model: Path) -> None:
+    request = LoadRequest(model, context_length=1024, cache_type=CacheType.F32)
+    machine = Machine(64 * GB, plan_load(replace(request, cache_type=CacheType.F16), LARGE).needed_bytes)
+    with pytest.raises(UserFacingError) as refusal:
+        see_that_it_fits(request, anyway=False, ask=None, machine=lambda: machine)
+    assert "(--cache-type F16)." in refusal.value.remedy
+    assert "reproducible" not in refusal.value.remedy
+
+
 def test_on_a_terminal_the_user_decides(model: Path) -> None:
     asked: list[str] = []
 

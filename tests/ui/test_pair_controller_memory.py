@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from forespeak.engines.engine import LoadRequest
+from forespeak.engines.engine import CacheType, LoadRequest
 from forespeak.models.machine_memory import Gpu, Machine
 from forespeak.models.memory import Fit, MemoryPlan, SuggestionKind
 from forespeak.pairing.load_plan import plan_load
@@ -128,15 +128,28 @@ def test_a_draft_that_is_too_much_can_be_left_out(qtbot: QtBot, make_app: AppMak
 
 
 def test_the_reproducible_setting_can_be_given_up(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:
-    app = make_app(draft=None, context_length=1024, reproducible=True)
+    small = Hardware(cache_type=CacheType.Q8_0)
+    app = make_app(draft=None, context_length=1024, reproducible=True, hardware=small)
     with_memory(app, needed(model, 1024))
     pick(qtbot, app, model, PairState.TOO_LARGE)
     plan = app.session.pair.status.plan
     assert plan is not None
-    assert [each.kind for each in plan.suggestions] == [SuggestionKind.CACHE_TYPE]
+    assert [each.kind for each in plan.suggestions] == [SuggestionKind.REPRODUCIBLE]
     click(app, "primary")
     qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.READY)
     assert not app.engine.loads[-1].reproducible
+    assert app.engine.loads[-1].cache_type is CacheType.Q8_0, "as it was chosen before"
+
+
+def test_a_cache_that_was_chosen_too_large_becomes_the_usual_one(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:
+    app = make_app(draft=None, context_length=1024, hardware=Hardware(cache_type=CacheType.F32))
+    with_memory(app, needed(model, 1024))
+    pick(qtbot, app, model, PairState.TOO_LARGE)
+    assert app.window.card.primary.text().startswith("Keep the cache in F16")
+    click(app, "primary")
+    qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.READY)
+    assert app.engine.loads[-1].cache_type is CacheType.F16
+    assert app.session.preferences.hardware == Hardware()
 
 
 def test_layers_that_a_gpu_has_no_room_for_can_stay_off_it(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:

@@ -41,7 +41,8 @@ class MemorySettings:
 
     `context_length` None: the model's own, at most `usual_context`. `gpu_layers` -1: all; `draft_gpu_layers` None: as
     the target. `batch` and `outputs` as in ContextSettings; `draft_batch` and `draft_flash_attention` None: as the
-    target. `gpus` and `draft_gpus`: the names of those that get layers; None: all.
+    target. `gpus` and `draft_gpus`: the names of those that get layers; None: all. `reproducible`: the cache type is
+    what that setting asks for.
     """
 
     context_length: int | None = None
@@ -57,6 +58,7 @@ class MemorySettings:
     draft_flash_attention: bool | None = None
     gpus: tuple[str, ...] | None = None
     draft_gpus: tuple[str, ...] | None = None
+    reproducible: bool = False
 
     @property
     def of_draft(self) -> MemorySettings:
@@ -122,6 +124,7 @@ class DeviceNeed:
 
 class SuggestionKind(Enum):
     CONTEXT = "context"
+    REPRODUCIBLE = "reproducible"
     CACHE_TYPE = "cache type"
     GPU_LAYERS = "GPU layers"
     NO_DRAFT = "no draft"
@@ -368,9 +371,11 @@ def _suggestions(
         shorter = replace(settings, context_length=length)
         if length <= longest and consider(SuggestionKind.CONTEXT, f"Use a context of {length:,}.", shorter):
             break
-    if settings.cache_type == "F32":
-        smaller = replace(settings, cache_type="F16")
-        consider(SuggestionKind.CACHE_TYPE, "Switch the reproducible setting off: it doubles the cache.", smaller)
+    smaller = replace(settings, cache_type="F16", reproducible=False)
+    if settings.reproducible:
+        consider(SuggestionKind.REPRODUCIBLE, "Switch the reproducible setting off: it doubles the cache.", smaller)
+    elif settings.cache_type == "F32":
+        consider(SuggestionKind.CACHE_TYPE, "Keep the cache in F16: in F32 it is twice as large.", smaller)
     if machine.gpus and settings.gpu_layers:
         _consider_layers(target, draft, settings, consider)
     if draft is not None:

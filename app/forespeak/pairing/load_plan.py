@@ -29,7 +29,8 @@ OUTPUT_ROWS = 49
 
 OPTIONS = {
     SuggestionKind.CONTEXT: "--context {context}",
-    SuggestionKind.CACHE_TYPE: "without --reproducible",
+    SuggestionKind.REPRODUCIBLE: "without --reproducible",
+    SuggestionKind.CACHE_TYPE: "--cache-type {cache}",
     SuggestionKind.GPU_LAYERS: "--gpu-layers {layers}",
     SuggestionKind.NO_DRAFT: "--draft none",
 }
@@ -77,6 +78,7 @@ def memory_settings(request: LoadRequest, machine: Machine) -> MemorySettings:
         draft_batch=_batch(draft),
         gpus=_names(target, machine),
         draft_gpus=_names(draft, machine),
+        reproducible=request.reproducible,
     )
 
 
@@ -163,4 +165,6 @@ def see_that_it_fits(
 
 def _option(advice: Suggestion, options: Mapping[SuggestionKind, str]) -> str:
     settings = advice.settings
-    return options[advice.kind].format(context=settings.context_length, layers=settings.gpu_layers)
+    return options[advice.kind].format(
+        context=settings.context_length, layers=settings.gpu_layers, cache=settings.cache_type
+    )

@@ -265,8 +265,11 @@ class PairController(QObject):
         match suggestion.kind:
             case SuggestionKind.CONTEXT:
                 preferences = replace(preferences, context_length=settings.context_length)
-            case SuggestionKind.CACHE_TYPE:
-                hardware = preferences.hardware.with_cache(CacheType(settings.cache_type))
+            case SuggestionKind.REPRODUCIBLE | SuggestionKind.CACHE_TYPE:
+                hardware = preferences.hardware
+                # A cache that is no larger than advised stays as it was chosen.
+                if hardware.cache_type is CacheType.F32:
+                    hardware = hardware.with_cache(CacheType(settings.cache_type))
                 preferences = replace(preferences, reproducible=False, hardware=hardware)
             case SuggestionKind.GPU_LAYERS:
                 layers, of_draft = settings.gpu_layers, settings.draft_gpu_layers
