@@ -88,6 +88,18 @@ def test_what_is_as_large_as_the_target_is_no_draft(look: Looker, qtbot: QtBot, 
     assert looked.labels("drafts") == ["Tiny"]
 
 
+def test_a_target_that_no_folder_of_the_library_holds(look: Looker, qtbot: QtBot, tmp_path: Path) -> None:
+    own = own_root(tmp_path / "library")
+    looked = look(*(item(name, own, size_bytes=size) for name, size in (("tiny", 10), ("huge", 10_000))))
+    target = looked.app.session.preferences.target
+    assert target is not None
+    target.write_bytes(b"x" * 500)
+    looked.choices.show_pair()
+    qtbot.waitUntil(lambda: len(looked.found) == 2)
+    assert looked.labels("drafts") == ["Tiny"]
+    assert looked.labels("sources")
+
+
 def test_files_of_one_name_are_told_apart(look: Looker, qtbot: QtBot, tmp_path: Path) -> None:
     items = models(tmp_path, "small-a", "small-b")
     looked = look(*items)

@@ -10,6 +10,8 @@ from PySide6.QtCore import QObject, Signal
 
 from forespeak.errors import UserFacingError
 from forespeak.models.library_item import LibraryItem
+from forespeak.models.on_disk import size_and_time
+from forespeak.models.shards import shard_paths
 from forespeak.pairing.pairs import NamedPairs
 from forespeak.speculation.trace import Source
 from forespeak.ui.compare_lanes_edit import LaneOption
@@ -134,7 +136,7 @@ class LaneChoices(QObject):
     def _drafts_of(self, target: Path, cancelled: Callable[[], bool]) -> list[Path]:
         """Models of the library that are smaller than the target, and could read what it writes."""
         items = self._library(cancelled)
-        size = next((item.size_bytes for item in items if item.path == target), None)
+        size = next((item.size_bytes for item in items if item.path == target), None) or _size_on_disk(target)
         found = []
         for item in items:
             if cancelled():
@@ -154,6 +156,14 @@ class LaneChoices(QObject):
             return self._models.name(path) if known is None or known == path.stem else known
         except UserFacingError:
             return ""
+
+
+def _size_on_disk(path: Path) -> int | None:
+    """Of a model that no folder of the library holds, all its parts together."""
+    try:
+        return sum(size_and_time(part)[0] for part in ((path,) if path.is_dir() else shard_paths(path)))
+    except OSError:
+        return None
 
 
 def _told_apart(drafts: Sequence[tuple[Path, str]]) -> list[tuple[Path, str]]:

@@ -21,6 +21,8 @@ MOST = 6
 LENGTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
 _GAP = 8
 _HEAT_WIDTH = 136
+_NAME_ROOM = 260
+"""What a lane's name gets before the rest goes below it, in pixels: a model with its source and its quantisation."""
 _AS_SET = -0.1
 """The box's value for the temperature of all runs."""
 
@@ -165,7 +167,7 @@ class _LaneRow(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        down = event.size().width() < sum(self._widths) + _GAP
+        down = event.size().width() < _NAME_ROOM + _GAP + self._widths[1]
         wanted = QBoxLayout.Direction.TopToBottom if down else QBoxLayout.Direction.LeftToRight
         if self._row.direction() != wanted:
             self._row.setDirection(wanted)
