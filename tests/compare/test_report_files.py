@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import json
 import re
@@ -185,6 +187,76 @@ def test_markdown(result: ComparisonResult) -> None:
     tables = [block for block in text.split("\n\n") if block.startswith("|")]
     for table in tables:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+
+
+def test_strangers_words_mean_nothing_to_what_reads_them(tmp_path: Path) -> None:
+    formula, tag, chinese = (
+        '=HYPERLINK("http://x.example";"y")',
+        "1. <script>x</script> | ~~a~~ $b$ &lt;",
+        "自動 · 起草長度" * 9,
+    )
+    lanes = (
+        OFF,
+        replace(SMALL, name=formula),
+        replace(LOOKUP, name=tag),
+        replace(LOOKUP, name=chinese, draft_length=3),
+    )
+    prompts = (Prompt("-1+2", "@x", "=1+1\n</pre><script>x</script>"), Prompt("الكتابة", "+y", "اكتب قصة"))
+    engine = TimedEngine(fails=lambda request: "=1+1" if request.draft_length == 3 else None)
+    found = measured(plan(*lanes, prompts=prompts, repeats=1), tmp_path, engine)[0]
+    rows = list(csv.DictReader(io.StringIO(report_of("csv", found, []))))
+    assert {row["lane"] for row in rows} == {"Off", f"'{formula}", tag, chinese}
+    assert {(row["category"], row["prompt"]) for row in rows} == {("'-1+2", "'@x"), ("الكتابة", "'+y")}
+    assert {row["failure"] for row in rows} == {"", "'=1+1"}
+    markdown = report_of("md", found, [])
+    assert r"1\. \<script\>x\</script\> \| \~\~a\~\~ \$b\$ \&lt;" in markdown
+    outside = re.sub(r"```text\n.*?\n```", "", markdown, flags=re.DOTALL)
+    assert not re.search(r"(?<!\\)<", outside)
+    page = _Page()
+    page.feed(report_of("html", found, []))
+    page.close()
+    assert page.open == []
+    assert "script" not in {kind for kind, _ in page.seen}
+    # Words of another direction stand by themselves.
+    assert {attributes.get("dir") for kind, attributes in page.seen if kind in {"td", "pre", "summary"}} == {"auto"}
+
+
+def test_names_that_have_no_room_in_a_chart_lose_their_middle(tmp_path: Path) -> None:
+    names = [f"{'A very long name of a draft model ' * 4}· {length}" for length in ("Auto", "4 tokens")]
+    found = measured(plan(OFF, *(replace(LOOKUP, name=name) for name in names)), tmp_path)[0]
+    for chart in (rates_chart(found), acceptance_chart(found), drafting_chart(found)):
+        texts = [each for each in ET.fromstring(chart).iter() if each.tag.endswith("text")]
+        cut = [each for each in texts if each.text is not None and "…" in each.text]
+        assert [each.text.rpartition("· ")[2] for each in cut if each.text] == ["Auto", "4 tokens"]
+        assert [each[0].text for each in cut] == names
+
+
+def test_folders_leave_errors_and_nothing_else(tmp_path: Path) -> None:
+    target = Path("/models/big.gguf")
+    words = "GET /models/list in /models-of-others, see /models."
+    engine = TimedEngine(fails=lambda _: "/models/big.gguf in /models is not /models-of-others/big.gguf")
+    wanted = replace(plan(OFF, LOOKUP, prompts=(Prompt("code", "a", words),)), target=target)
+    found = measured(wanted, tmp_path, engine)[0]
+    record = json.loads(report_of("json", found, []))
+    assert record["plan"]["prompts"][0]["text"] == record["prompts"][0]["text"] == words
+    expected = "big.gguf in … is not /models-of-others/big.gguf"
+    assert {run["failure"] for run in record["runs"]} == {expected}
+    assert expected in record["notes"][0]
+    assert expected in report_of("csv", found, [])
+
+
+def test_a_report_tells_how_models_were_loaded(tmp_path: Path) -> None:
+    usual = report_of("md", measured(plan(OFF, LOOKUP), tmp_path)[0], [])
+    assert "split layer, cache F16, flash attention auto." in usual
+    assert "More settings" not in usual
+    wide = replace(everything(tmp_path), reproducible=False, rule=Rule.COUPLED, repeats=1)
+    text = report_of("md", measured(wide, tmp_path)[0], [])
+    for words in (
+        "a context of 512 tokens, threads 3, device CUDA1, draft’s device CPU, layers on GPUs 4, draft’s 0",
+        "split row, cache Q8\\_0, flash attention on.",
+        "dry breakers 2 entries, logit bias 2 entries, ngram mod set otherwise than usual, shared set otherwise",
+    ):
+        assert words in text
 
 
 class _Page(HTMLParser):

@@ -129,6 +129,8 @@ def test_off_against_off_is_set_up_again(setup: CompareSetup) -> None:
 
 def test_lanes_fold_where_their_names_have_little_room(setup: CompareSetup, qtbot: QtBot) -> None:
     row = setup.lanes.rows[0]
+    inside = row.layout()
+    assert inside is not None
 
     def is_folded() -> bool:
         return row.length.mapTo(row, row.length.rect().topLeft()).y() > row.what.height()
@@ -139,7 +141,7 @@ def test_lanes_fold_where_their_names_have_little_room(setup: CompareSetup, qtbo
     for width in range(1560, 400, -60):
         setup.resize(width, 800)
         # The cards get their room first, then their lanes, then what stands in a lane.
-        qtbot.waitUntil(lambda: row.width() == setup.lanes.width() and row.layout().geometry() == row.rect())
+        qtbot.waitUntil(lambda: row.width() == setup.lanes.width() and inside.geometry() == row.rect())
         QApplication.processEvents()
         folded.append(is_folded())
         assert row.what.width() >= 260 or is_folded()

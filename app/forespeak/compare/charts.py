@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from unicodedata import east_asian_width
 
 from forespeak.compare.lane_results import ComparisonResult, LaneResult
 from forespeak.compare.statistics import Estimate
 
 _FILLS = ("#d0d0d0", "#1b6f9c", "#dc8f2a", "#2d1b57", "#8fc1a9", "#a23b3b", "#3d3d3d", "#d9a5c7")
 """Far apart in lightness from one to the next."""
+_LINES = ("#6f6f6f", "#1b6f9c", "#b35f00", "#2d1b57", "#3d8a63", "#a23b3b", "#1f1f1f", "#a0527f")
+"""The same hues, dark enough for a line on white."""
+_LINES_ON_DARK = ("#b8b8b8", "#6db7dd", "#f0a94e", "#b9a3ff", "#8fc1a9", "#ef8f8f", "#ffffff", "#e5a8c6")
 _HATCHES = (
     "",
     "M0 8 L8 0",
@@ -26,6 +30,18 @@ _HATCHES = (
 _DASHES = ("", "6 3", "2 3", "8 3 2 3", "10 4", "4 4", "1 4", "12 3 3 3")
 _WIDTH, _LABELS, _BAR, _GAP = 760, 150, 14, 12
 _MOST_POSITIONS = 16
+_SIGN = 36
+"""A sign of the legend, and what stands between it and its name."""
+
+DARK_LINES = (
+    "@media (prefers-color-scheme: dark) {"
+    + "".join(
+        f" svg path.lane{index} {{ stroke: {colour}; }} svg circle.lane{index} {{ fill: {colour}; }}"
+        for index, colour in enumerate(_LINES_ON_DARK)
+    )
+    + " }"
+)
+"""For the style sheet of whatever shows the charts: their lines on a dark ground."""
 
 
 def rates_chart(result: ComparisonResult) -> str:
@@ -44,7 +60,8 @@ def rates_chart(result: ComparisonResult) -> str:
     parts, y = [], 8.0
     for category in categories:
         middle = y + len(lanes) * _BAR / 2 + 4
-        parts.append(f'<text x="{_LABELS - 10}" y="{middle:.1f}" text-anchor="end">{escape(category)}</text>')
+        name = _fitting(category, _LABELS - 10)
+        parts.append(f'<text x="{_LABELS - 10}" y="{middle:.1f}" text-anchor="end">{name}</text>')
         for lane in lanes:
             rate = _rate(lane, category)
             if rate is not None:
@@ -90,11 +107,12 @@ def acceptance_chart(result: ComparisonResult) -> str:
         shares = lane.overall.figures.acceptance_by_position[:count]
         points = [(x_of(place), top + height * (1 - share)) for place, share in enumerate(shares)]
         path = " L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-        colour, dashes = _FILLS[index % len(_FILLS)], _DASHES[index % len(_DASHES)]
-        parts.append(
-            f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2.5" stroke-dasharray="{dashes}"/>'
-        )
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}" class="mark"/>' for x, y in points]
+        parts.append(_line(f"M{path}", index))
+        place = index % len(_LINES)
+        parts += [
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{_LINES[place]}" class="mark lane{place}"/>'
+            for x, y in points
+        ]
     bottom = top + height + 28
     return _svg(
         "Acceptance by position in the draft", bottom, [*parts, *_legend(result, lanes, bottom, lines=True)], len(lanes)
@@ -109,9 +127,10 @@ def drafting_chart(result: ComparisonResult) -> str:
     width, parts, y = _WIDTH - _LABELS - 60, [], 8.0
     for lane in lanes:
         share = lane.overall.figures.draft_time_share or 0.0
-        name = lane.lane.name if len(lane.lane.name) <= 22 else f"{lane.lane.name[:21]}…"
+        # Above its bar: names that differ at their ends only can be told apart there.
+        parts.append(f'<text x="{_LABELS}" y="{y + 10:.1f}">{_fitting(lane.lane.name, width)}</text>')
+        y += 16
         parts += [
-            f'<text x="{_LABELS - 10}" y="{y + _BAR - 2:.1f}" text-anchor="end">{escape(name)}</text>',
             _bar(_LABELS, y, share * width, result.lanes.index(lane)),
             f'<rect x="{_LABELS}" y="{y:.1f}" width="{width}" height="{_BAR - 2}" class="frame"/>',
             f'<text x="{_LABELS + width + 6}" y="{y + _BAR - 3:.1f}" class="small">{share * 100:.0f} %</text>',
@@ -136,13 +155,36 @@ def _legend(result: ComparisonResult, lanes: Sequence[LaneResult], y: float, *, 
         at, index = y + 4 + row * 20, result.lanes.index(lane)
         sign = _bar(_LABELS, at, 28, index)
         if lines:
-            colour, dashes = _FILLS[index % len(_FILLS)], _DASHES[index % len(_DASHES)]
-            sign = (
-                f'<path d="M{_LABELS} {at + 6:.1f} H{_LABELS + 28}" fill="none" stroke="{colour}" stroke-width="2.5" '
-                f'stroke-dasharray="{dashes}"/>'
-            )
-        parts += [sign, f'<text x="{_LABELS + 36}" y="{at + 10:.1f}">{escape(lane.lane.name)}</text>']
+            sign = _line(f"M{_LABELS} {at + 6:.1f} H{_LABELS + 28}", index)
+        name = _fitting(lane.lane.name, _WIDTH - _LABELS - _SIGN)
+        parts += [sign, f'<text x="{_LABELS + _SIGN}" y="{at + 10:.1f}">{name}</text>']
     return parts
+
+
+def _line(path: str, index: int) -> str:
+    place, dashes = index % len(_LINES), _DASHES[index % len(_DASHES)]
+    return (
+        f'<path d="{path}" fill="none" stroke="{_LINES[place]}" stroke-width="2.5" stroke-dasharray="{dashes}" '
+        f'class="lane{place}"/>'
+    )
+
+
+def _fitting(words: str, room: float) -> str:
+    """Escaped, and short of its middle where all would not be seen; the whole then shows under the pointer."""
+    widths = [14.0 if east_asian_width(letter) in "WF" else 7.6 for letter in words]
+    if sum(widths) <= room:
+        return escape(words)
+    first, last = 0, len(words)
+    taken = widths[0] + 14.0
+    while taken <= room:
+        # From both ends in turn: long names often differ at their ends only.
+        if first <= len(words) - last:
+            first += 1
+            taken += widths[first]
+        else:
+            last -= 1
+            taken += widths[last - 1]
+    return f"{escape(words[:first])}…{escape(words[last:])}<title>{escape(words)}</title>"
 
 
 def _svg(title: str, height: float, parts: Sequence[str], legend_rows: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from forespeak.compare.charts import acceptance_chart, drafting_chart, rates_chart
@@ -12,11 +12,15 @@ from forespeak.compare.lane_results import ComparisonResult, LaneCell, LaneResul
 from forespeak.compare.lanes import Lane, Plan
 from forespeak.compare.statistics import COVERAGE
 from forespeak.compare.table import ratio_words
+from forespeak.engines.engine import TextSourceSettings
 from forespeak.models.sizes import size_words
+from forespeak.speculation.settings import SamplingSettings
 
 _NONE = "–"
 _MOST_POSITIONS = 8
 _MOST_DIFFERENCES = 10
+_TOLD = {"temperature", "top_k", "top_p", "min_p", "seed"}
+"""The settings of sampling that every report tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +235,8 @@ def _settings(result: ComparisonResult, models: Sequence[Mapping[str, Any]], pri
         f"Versions: {', '.join(f'{name} {version}' for name, version in machine.versions)}.",
         f"Measured: {result.results.began_at.isoformat(timespec='seconds')}, {len(result.results.runs)} runs.",
         f"Replies: {replies}; {filters}.",
+        *([f"More settings of replies: {more}."] if (more := ", ".join(_unusual(plan))) else []),
+        f"Loaded with: {', '.join(_load_words(plan))}.",
         f"Each run began {plan.start.value}; lanes took turns in going first, {warm_up}.",
     ]
     yield Bullets((*lines, *(f"Lane {lane.name}: {lane_words(plan, lane)}." for lane in plan.all_lanes)))
@@ -257,6 +263,37 @@ def _settings(result: ComparisonResult, models: Sequence[Mapping[str, Any]], pri
     if hidden:
         count = "1 prompt is" if hidden == 1 else f"{hidden} prompts are"
         yield Text(f"{count} private and left out.")
+
+
+def _unusual(plan: Plan) -> Iterator[str]:
+    """The settings of replies that nobody changes without a reason; those of one source stand in the JSON."""
+    sampling, usual = plan.sampling, SamplingSettings()
+    for setting in fields(sampling):
+        value = getattr(sampling, setting.name)
+        if setting.name not in _TOLD and value != getattr(usual, setting.name):
+            words = f"{value:g}" if isinstance(value, int | float) else f"{len(value)} entries"
+            yield f"{setting.name.replace('_', ' ')} {words}"
+    for source in fields(plan.text_sources):
+        if getattr(plan.text_sources, source.name) != getattr(TextSourceSettings(), source.name):
+            yield f"{source.name.replace('_', ' ')} set otherwise than usual"
+
+
+def _load_words(plan: Plan) -> Iterator[str]:
+    """How the models were asked to be loaded; a draft model's settings only where they are not the target's."""
+    yield "the model’s own context" if plan.context_length is None else f"a context of {plan.context_length} tokens"
+    yield "threads as the machine has them" if plan.threads is None else f"threads {plan.threads}"
+    yield f"device {plan.device or 'as the engine chooses'}"
+    if plan.draft_device is not None:
+        yield f"draft’s device {plan.draft_device}"
+    yield f"layers on GPUs {'as many as fit' if plan.gpu_layers < 0 else plan.gpu_layers}"
+    if plan.draft_gpu_layers is not None:
+        yield f"draft’s {'as many as fit' if plan.draft_gpu_layers < 0 else plan.draft_gpu_layers}"
+    yield f"split {plan.split.value}"
+    if plan.reproducible:
+        yield "reproducible"
+    else:
+        yield f"cache {plan.cache_type.value}"
+        yield f"flash attention {'auto' if plan.flash_attention is None else 'on' if plan.flash_attention else 'off'}"
 
 
 def _percent(share: float | None) -> str:

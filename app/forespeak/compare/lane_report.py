@@ -15,7 +15,9 @@ The words of private prompts and of their replies are null unless they are asked
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,25 +64,54 @@ def report_json(
         "lanes": [_lane_record(lane, private) for lane in result.lanes],
         "summary": summary_record(summarise(results)),
     }
-    texts = {key: json_words(value) for key, value in fields.items()}
+    texts = {key: json_words(value) for key, value in _discreet(fields, plan).items()}
     lanes = plan.lanes_by_place
-    runs = [json_words(_run_record(lanes[run.task.where], run, private)) for run in results.runs]
+    runs = [
+        json_words(_discreet(_run_record(lanes[run.task.where], run, private), plan, deep=False))
+        for run in results.runs
+    ]
     texts["runs"] = "[\n  " + ",\n  ".join(runs) + "\n ]" if runs else "[]"
-    return without_folders("{\n" + ",\n".join(f' "{key}": {text}' for key, text in texts.items()) + "\n}\n", plan)
+    return "{\n" + ",\n".join(f' "{key}": {text}' for key, text in texts.items()) + "\n}\n"
 
 
 def report_csv(result: ComparisonResult) -> str:
     """One line per run, without any words but names and failures."""
-    lanes = result.plan.lanes_by_place
-    return without_folders(csv_of(result.results, lambda run: lanes[run.task.where].name), result.plan)
+    plan, lanes = result.plan, result.plan.lanes_by_place
+    runs = [
+        run if run.failure is None else replace(run, failure=without_folders(run.failure, plan))
+        for run in result.results.runs
+    ]
+    return csv_of(replace(result.results, runs=runs), lambda run: lanes[run.task.where].name)
+
+
+_ERRORS = {"failure", "failures", "notes", "notices", "problem"}
+"""The fields in which errors stand. All others stay to the letter: a plan is repeated with the words it has."""
+
+
+def _discreet(value: Any, plan: Plan, *, deep: bool = True) -> Any:  # noqa: ANN401 -- JSON values
+    """`without_folders` for the errors in a record, those of its parts too if `deep`."""
+    if isinstance(value, dict):
+        return {
+            key: _every_text(each, plan) if key in _ERRORS else _discreet(each, plan) if deep else each
+            for key, each in value.items()
+        }
+    return [_discreet(each, plan) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _every_text(value: Any, plan: Plan) -> Any:  # noqa: ANN401 -- JSON values
+    if isinstance(value, list | tuple):
+        return [_every_text(each, plan) for each in value]
+    return without_folders(value, plan) if isinstance(value, str) else value
 
 
 def without_folders(text: str, plan: Plan) -> str:
-    """Without the folders of the models, which errors name: they are the user's own affair."""
+    """An error without the folders of the models, which it may name: they are the user's own affair."""
     for path in model_paths(plan):
         for folder in {str(path.parent), str(Path(path.parent).absolute())} - {".", os.sep}:
-            for spelled in (folder, folder.replace("\\", "\\\\")):
-                text = text.replace(spelled + os.sep, "").replace(spelled, "…")
+            # Whole names only: what is in /models is not in /models-of-others.
+            named = rf"(?<![\w.\-/\\]){re.escape(folder)}"
+            text = re.sub(rf"{named}{re.escape(os.sep)}", "", text)
+            text = re.sub(rf"{named}(?![\w\-])", "…", text)
     return text
 
 

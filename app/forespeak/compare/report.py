@@ -113,8 +113,14 @@ def csv_of(results: Results, lane_of: Callable[[Run], str] | None = None) -> str
         values = run_figures(run) | (stats if run.failure is None else {})
         values["pair"] = results.comparison.pairs[run.task.pair].name
         values["ratio_to_plain"] = run.rate / base.rate if run.rate and base and base.rate else None
-        writer.writerow([*([lane_of(run)] if lane_of else []), *(values.get(name) for name in CSV_FIELDS)])
+        cells = [*([lane_of(run)] if lane_of else []), *(values.get(name) for name in CSV_FIELDS)]
+        writer.writerow(map(_no_formula, cells))
     return out.getvalue()
+
+
+def _no_formula(value: object) -> object:
+    """A text that a spreadsheet would compute gets an apostrophe in front, which it takes for the sign of a text."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def head_record(results: Results, files: Sequence[dict[str, Any]]) -> dict[str, Any]:

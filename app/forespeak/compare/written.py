@@ -6,28 +6,48 @@ import re
 from collections.abc import Sequence
 from html import escape
 
+from forespeak.compare.charts import DARK_LINES
 from forespeak.compare.document import Block, Bullets, Chart, Heading, Quote, Table, Text
 from forespeak.compare.table import WIDTH, aligned, wrapped
 
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
-  background: Canvas; color: CanvasText; overflow-wrap: anywhere; }
-table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
-th, td { padding: 0.3rem 0.8rem; text-align: right; border-bottom: 1px solid color-mix(in srgb, CanvasText 20%, Canvas);
-  font-variant-numeric: tabular-nums; }
-th:first-child, td:first-child { text-align: left; }
-figure { margin: 1.5rem 0; }
-figcaption { font-weight: 600; }
-svg { width: 100%; height: auto; font: 13px system-ui, sans-serif; fill: currentColor; }
-svg .small { font-size: 11px; }
-svg .line { stroke: currentColor; stroke-width: 1.2; fill: none; }
-svg .halo { stroke: Canvas; stroke-width: 4; fill: none; }
-svg .grid { stroke: currentColor; stroke-opacity: 0.2; fill: none; }
-svg .frame { stroke: currentColor; stroke-opacity: 0.5; stroke-width: 0.7; }
-svg rect.frame:not([fill]) { fill: none; }
-svg .mark { stroke: currentColor; stroke-width: 0.8; }
-pre { white-space: pre-wrap; padding: 0.8rem; border-left: 3px solid color-mix(in srgb, CanvasText 30%, Canvas); }
+_STYLE = f"""
+:root {{ color-scheme: light dark; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+  background: Canvas; color: CanvasText; overflow-wrap: anywhere; }}
+.wide {{ overflow-x: auto; margin: 1rem 0; }}
+table {{ border-collapse: collapse; }}
+th, td {{ padding: 0.3rem 0.6rem; text-align: right; border-bottom: 1px solid
+  color-mix(in srgb, CanvasText 20%, Canvas); font-variant-numeric: tabular-nums; overflow-wrap: normal; }}
+td {{ white-space: nowrap; }}
+th {{ vertical-align: bottom; }}
+th span {{ display: inline-block; width: max-content; max-width: 13rem; overflow-wrap: anywhere; }}
+th:first-child, td:first-child {{ text-align: left; white-space: normal; overflow-wrap: break-word; min-width: 9rem;
+  max-width: 22rem; }}
+figure {{ margin: 1.5rem 0; overflow-x: auto; }}
+figcaption {{ font-weight: 600; }}
+svg {{ width: 100%; min-width: 40rem; height: auto; font: 13px system-ui, sans-serif; fill: currentColor; }}
+svg .small {{ font-size: 11px; }}
+svg .line {{ stroke: currentColor; stroke-width: 1.2; fill: none; }}
+svg .halo {{ stroke: Canvas; stroke-width: 4; fill: none; }}
+svg .grid {{ stroke: currentColor; stroke-opacity: 0.2; fill: none; }}
+svg .frame {{ stroke: currentColor; stroke-opacity: 0.5; stroke-width: 0.7; }}
+svg rect.frame:not([fill]) {{ fill: none; }}
+svg .mark {{ stroke: currentColor; stroke-width: 0.8; }}
+{DARK_LINES}
+pre {{ white-space: pre-wrap; padding: 0.8rem; border-left: 3px solid color-mix(in srgb, CanvasText 30%, Canvas); }}
+@media print {{
+  body {{ font-size: 12px; margin: 0; max-width: none; }}
+  table {{ font-size: 10px; }}
+  svg {{ min-width: 0; }}
+  .wide, figure {{ overflow: visible; }}
+  th, td {{ padding: 0.2rem 0.3rem; }}
+  td {{ white-space: normal; overflow-wrap: break-word; }}
+  th:first-child, td:first-child {{ min-width: 0; }}
+  th span {{ width: auto; overflow-wrap: break-word; }}
+  figure, tr {{ break-inside: avoid; }}
+  h1, h2, h3, summary {{ break-after: avoid; }}
+  details::details-content {{ content-visibility: visible; block-size: auto; }}
+}}
 """
 
 
@@ -59,7 +79,9 @@ def _markdown(block: Block) -> str:
 
 def _plain(text: str) -> str:
     """On one line, and without meaning anything to Markdown."""
-    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", " ".join(text.split()))
+    line = re.sub(r"([\\`*_\[\]<>#|~&$])", r"\\\1", " ".join(text.split()))
+    # What would begin a list of its own.
+    return re.sub(r"^(\d*)([-+.)])(?=\s|$)", r"\1\\\2", line)
 
 
 def text_of(blocks: Sequence[Block]) -> str:
@@ -108,16 +130,20 @@ def html_of(blocks: Sequence[Block]) -> str:
 def _html(block: Block) -> str:
     match block:
         case Heading(level, text):
-            return f"<h{level}>{escape(text)}</h{level}>"
+            return f'<h{level} dir="auto">{escape(text)}</h{level}>'
         case Text(text):
             return f"<p>{escape(text)}</p>"
         case Bullets(lines):
             return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"
         case Table(head, rows):
-            top = "".join(f"<th>{escape(each)}</th>" for each in head)
-            rest = "".join("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows)
-            return f"<table><thead><tr>{top}</tr></thead><tbody>{rest}</tbody></table>"
+            top = "".join(f'<th dir="auto"><span>{escape(each)}</span></th>' for each in head)
+            rest = "".join(
+                "<tr>" + "".join(f'<td dir="auto">{escape(each)}</td>' for each in row) + "</tr>" for row in rows
+            )
+            table = f"<table><thead><tr>{top}</tr></thead><tbody>{rest}</tbody></table>"
+            return f'<div class="wide">{table}</div>'
         case Quote(title, text):
-            return f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
+            summary, words = f'<summary dir="auto">{escape(title)}</summary>', f'<pre dir="auto">{escape(text)}</pre>'
+            return f"<details>{summary}{words}</details>"
         case Chart(title, svg):
             return f"<figure><figcaption>{escape(title)}</figcaption>{svg}</figure>"
