@@ -18,6 +18,11 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 _HOME = tempfile.mkdtemp(prefix="forespeak-tests-")
 os.environ["FORESPEAK_HOME"] = _HOME
 
+# A spawned child imports its parent's program first: here that is pytest, which no child needs.
+_program = sys.modules["__main__"]
+_program.__spec__ = None
+vars(_program).pop("__file__", None)
+
 _BYTE_CODE = tempfile.mkdtemp(prefix="forespeak-tests-")
 _compiling: subprocess.Popen[bytes] | None = None
 if sys.dont_write_bytecode:

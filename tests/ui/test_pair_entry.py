@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from forespeak.engines.engine import EngineClient, EngineEvent
 from forespeak.models.folders import Folders, folders
 from forespeak.models.starter import starter_draft_path, starter_target_path
+from forespeak.pairing import quick_test
 from forespeak.pairing.named_pair import NamedPair, PairSettings
 from forespeak.pairing.pairs import FOLDER, NamedPairs
 from forespeak.speculation.trace import Source
@@ -166,6 +167,8 @@ def test_the_whole_way_with_the_real_engine_and_the_starter_pair(
     if source is None:
         pytest.skip("the starter pair is not installed")
     monkeypatch.setenv("FORESPEAK_HOME", str(tmp_path / "home"))
+    # Else its replies would be as long as twenty seconds allow.
+    monkeypatch.setattr(quick_test, "MOST_TOKENS", quick_test.LEAST_TOKENS)
     where = folders()
     where.create()
     draft = where.models / "starter-copy-Q4_1.gguf"
