@@ -28,7 +28,7 @@ SMALL = replace(SOME, tensors=(("token_embd.weight", (512, 4)), ("output.weight"
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with an empty models folder, on a machine whose memory was measured long ago."""
     monkeypatch.setenv("FORESPEAK_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(pair_command, "_machine_speed", lambda _: MachineSpeed(bandwidth=1e10))
+    monkeypatch.setattr(pair_command, "_machine_speed", lambda *_: MachineSpeed(bandwidth=1e10))
     for name in ("HF_HUB_CACHE", "LLAMA_CACHE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
     monkeypatch.setattr("forespeak.models.roots.starter_draft_path", lambda: None)

@@ -16,6 +16,7 @@ from forespeak.engines.engine import Engine, LoadRequest, Progress
 from forespeak.errors import UserFacingError
 from forespeak.load_arguments import add_load_arguments, load_settings, with_load_settings
 from forespeak.models.folders import folders
+from forespeak.models.formats import model_stem
 from forespeak.pairing.quick_prompts import KINDS_OF_WORK
 from forespeak.sampling_arguments import whole
 
@@ -265,10 +266,10 @@ def _found(
         PairFiles(places.pairs),
         memory_settings(request, machine),
         machine,
-        (lambda _: None) if hub is None else hub.header,
+        (lambda _: None) if hub is None else hub.member,
     )
     kinds = (options.kind,) if options.test else KINDS
-    found = find_candidates(target, offers, _machine_speed(places), knowledge, kinds)
+    found = find_candidates(target, offers, _machine_speed(places, target), knowledge, kinds)
     listed = list(found.listed)
     if asked.named is not None:
         wanted = {CandidateKind.DRAFT_MODEL, CandidateKind.DRAFT_HEAD}
@@ -283,11 +284,11 @@ def _found(
     return replace(found, listed=tuple(listed))
 
 
-def _machine_speed(places: Folders) -> MachineSpeed:
+def _machine_speed(places: Folders, target: Offer) -> MachineSpeed:
     from forespeak.pairing.machine_speed import machine_speed
     from forespeak.pairing.pair_memory import PairFiles
 
-    return machine_speed(PairFiles(places.pairs).everything(), places.data)
+    return machine_speed(PairFiles(places.pairs).everything(), places.data, format_=target.format)
 
 
 # The test
@@ -324,7 +325,7 @@ def _test(
     from forespeak.pairing.quick_test import Done, Writing, run
 
     see_that_it_fits(test.load_request, anyway=options.load_anyway, ask=terminal.asker())
-    name = "looked-up text" if test.draft is None else test.draft.stem
+    name = "looked-up text" if test.draft is None else model_stem(test.draft)
     for event in run(test, engines.get(), interrupt.asked, lambda each: line.show(each.progress)):
         if isinstance(event, Writing):
             doing = f"Testing {name}: warm-up"

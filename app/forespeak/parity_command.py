@@ -18,6 +18,7 @@ from forespeak.engines.parity_result import DifferenceKind, ParityCase, ParityRe
 from forespeak.errors import UserFacingError
 from forespeak.load_arguments import add_load_arguments, with_load_settings
 from forespeak.models.folders import folders
+from forespeak.models.formats import model_stem
 from forespeak.sampling_arguments import whole
 from forespeak.speculation.trace import Source
 
@@ -172,7 +173,7 @@ def report(checked: _Checked) -> str:
     from forespeak.pairing.parity_words import explanation, headline, remark
 
     result = checked.result
-    pair = checked.target.stem + ("" if checked.draft is None else f" with {checked.draft.stem}")
+    pair = model_stem(checked.target) + ("" if checked.draft is None else f" with {model_stem(checked.draft)}")
     lines = [f"{pair}, drafting by {', then '.join(source.label for source in result.sources)}"]
     rows: dict[str, dict[float, str]] = {}
     for case in result.cases:

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from forespeak.models.gguf import read_header
-from forespeak.pairing.compatibility import Obstacle, Verdict, VerdictKind, compatibility, on_headers, refusal
+from forespeak.pairing.compatibility import Obstacle, Verdict, VerdictKind, compatibility, refusal
+from forespeak.pairing.compatibility import judge as judge_members
+from forespeak.pairing.members import member_of
 from forespeak.pairing.vocabularies import NEEDS_RETOKENISING
 from models.gguf_writer import CONTROL, NORMAL, USER_DEFINED, ModelFile, gguf
 from models.mlx_writer import mlx_folder
@@ -365,10 +367,11 @@ def test_headers_alone_are_enough_wherever_they_lie(tmp_path: Path) -> None:
         path = file.write(tmp_path / name)
         headers.append(read_header(path))
         path.write_bytes(path.read_bytes()[: headers[-1].data_offset])
-    found = on_headers(headers[0], headers[1])
+    target, draft = map(member_of, headers)
+    found = judge_members(target, draft)
     assert (found.kind, found.usable) == (VerdictKind.DIFFERS, False)
     assert found.evidence["first"]["id"] == 3
-    assert on_headers(headers[0], headers[0]).usable
+    assert judge_members(target, target).usable
     # On disk such files are incomplete.
     assert compatibility(tmp_path / "target.gguf", tmp_path / "draft.gguf").obstacle is Obstacle.UNREADABLE
 
@@ -376,7 +379,7 @@ def test_headers_alone_are_enough_wherever_they_lie(tmp_path: Path) -> None:
 def test_a_first_part_far_away_stands_for_all(tmp_path: Path) -> None:
     first = model(entries={"split.count": 2, "split.no": 0}).write(tmp_path / "big-00001-of-00002.gguf")
     whole = read_header(model().write(tmp_path / "whole.gguf"))
-    assert on_headers(read_header(first), whole).usable
+    assert judge_members(member_of(read_header(first)), member_of(whole)).usable
 
 
 def test_a_folder_and_a_file_do_not_go_together(tmp_path: Path) -> None:

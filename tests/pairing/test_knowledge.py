@@ -8,13 +8,14 @@ import pytest
 
 from forespeak.engines.pair_knowledge import PairConditions
 from forespeak.models.formats import ModelFormat
-from forespeak.models.gguf import GgufHeader, read_header
 from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.machine_memory import Machine
 from forespeak.models.memory import Fit, MemoryPlan, MemorySettings
+from forespeak.models.sizes import size_words
 from forespeak.pairing.candidates import Knowledge
 from forespeak.pairing.compatibility import Judge, VerdictKind
-from forespeak.pairing.knowledge import RemoteHeader, local_knowledge
+from forespeak.pairing.knowledge import RemoteMember, local_knowledge
+from forespeak.pairing.members import Member, member_at
 from forespeak.pairing.model_names import parse_name
 from forespeak.pairing.named_pair import PairSettings
 from forespeak.pairing.offers import Offer, Place
@@ -23,6 +24,7 @@ from forespeak.pairing.pairs import NamedPairs
 from forespeak.pairing.ranking import Measurement, Range
 from forespeak.speculation.trace import Source
 from models.gguf_writer import ModelFile
+from models.library_folders import write_mlx, write_set
 
 MEASURED = Measurement(20.0, 30.0, Range(1.5, 1.4, 1.6), 0.8, 600, (), "2026-11-30T10:00:00+00:00", "toy", "1")
 ROOMY = Machine(16_000_000_000, 12_000_000_000)
@@ -51,7 +53,7 @@ def elsewhere(size: int = 1000) -> Offer:
     return Offer("b", Place.HUB, parse_name("b"), size, group=group)
 
 
-def known(tmp_path: Path, target: Path, machine: Machine = ROOMY, remote: RemoteHeader = lambda _: None) -> Knowledge:
+def known(tmp_path: Path, target: Path, machine: Machine = ROOMY, remote: RemoteMember = lambda _: None) -> Knowledge:
     judge, named = Judge(tmp_path / "verdicts"), NamedPairs(tmp_path / "named")
     return local_knowledge(target, judge, named, PairFiles(tmp_path / "pairs"), MemorySettings(), machine, remote)
 
@@ -69,12 +71,14 @@ def test_verdicts_on_what_is_here(tmp_path: Path, target: Path, draft: Path) -> 
 
 def test_verdicts_on_what_is_on_the_hub_once_its_header_is_read(tmp_path: Path, target: Path, draft: Path) -> None:
     assert known(tmp_path, target).verdict(elsewhere()) is None
-    header: GgufHeader = read_header(draft)
-    found = known(tmp_path, target, remote=lambda _: header).verdict(elsewhere())
+    member: Member = member_at(draft)
+    found = known(tmp_path, target, remote=lambda _: member).verdict(elsewhere())
     assert found is not None
     assert found.kind is VerdictKind.SAME
     target.unlink()
-    assert known(tmp_path, target, remote=lambda _: header).verdict(elsewhere()) is None
+    gone = known(tmp_path, target, remote=lambda _: member).verdict(elsewhere())
+    assert gone is not None
+    assert "There is no file “target.gguf” any more." in gone.reason
 
 
 def test_a_target_that_takes_no_drafts_says_why(tmp_path: Path) -> None:
@@ -140,3 +144,13 @@ def test_what_is_not_counts_teaches_nothing(
     PairFiles(tmp_path / "pairs").keep(PairConditions(target, draft, "toy", ("CPU",), 2, -1, False, 4096), values)
     assert json.dumps(values)
     assert known(tmp_path, target).learned(here(draft)) is None
+
+
+def test_a_model_of_several_files_counts_whole(tmp_path: Path) -> None:
+    parts = write_set(tmp_path / "set", "big", 3)
+    folder = write_mlx(tmp_path / "folder")
+    for target, files in ((parts[0], parts), (folder, list(folder.iterdir()))):
+        size = sum(file.stat().st_size for file in files)
+        rough = known(tmp_path, target, Machine(10**9, 10**9)).memory(elsewhere(20_000 - size))
+        assert rough is not None
+        assert f"have {size_words(20_000)} and" in rough.sentence

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from forespeak.engines.engine import CacheType
 from forespeak.engines.pair_knowledge import PairConditions
+from forespeak.models.formats import ModelFormat
 from forespeak.pairing.machine_speed import (
     SIZES,
     Basis,
@@ -27,6 +28,7 @@ from forespeak.pairing.machine_speed import (
 from forespeak.pairing.model_shape import ModelShape, WeightFormat
 from forespeak.pairing.pair_memory import PairFiles
 from models.gguf_writer import ModelFile, gguf
+from models.library_folders import write_mlx
 
 SMALL = ModelShape(WeightFormat.F32, 1e8, 4e8)
 CURVE = ((1, 0.02), (2, 0.03), (5, 0.032), (9, 0.04))
@@ -297,3 +299,12 @@ def test_what_is_known_of_a_machine(files: PairFiles, tmp_path: Path) -> None:
     assert (found.bandwidth, found.gpu_bandwidth) == (1e10, None)
     on_gpu = machine_speed([], tmp_path, ["Apple M3 Max"], measure=lambda: math.nan)
     assert (on_gpu.bandwidth, on_gpu.gpu_bandwidth) == (1e10, 400e9)
+
+
+def test_each_format_is_reckoned_from_its_own_engine_s_timings(files: PairFiles, tmp_path: Path) -> None:
+    gguf, folder = model(tmp_path / "a.gguf"), write_mlx(tmp_path / "a-4bit")
+    files.keep(conditions(gguf, None), learned([[1, 0.03]], [0.0, 0.0]))
+    files.keep(conditions(folder, None, engine="other 1"), learned([[1, 0.5]], [0.0, 0.0]))
+    for format_, path in ((ModelFormat.GGUF, gguf), (ModelFormat.MLX, folder)):
+        found = machine_speed(files.everything(), tmp_path, measure=lambda: 1e10, format_=format_)
+        assert [timing.path for timing in found.timings] == [path]

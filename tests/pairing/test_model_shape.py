@@ -8,6 +8,7 @@ import pytest
 from forespeak.models.gguf import GgufError, GgufHeader, Tensor, read_header
 from forespeak.pairing.model_shape import ModelShape, WeightFormat, estimated_shape, file_shape, shape_of, weight_format
 from models.gguf_writer import gguf
+from models.library_folders import safetensors, write_mlx
 
 EMBEDDINGS = ("token_embd.weight", (8, 100))
 LAYER = ("blk.0.attn_q.weight", (8, 8))
@@ -119,3 +120,43 @@ def test_the_coarsest_tenth_decides_how_true_a_copy_is() -> None:
     alike = shape_of([header(replace(most, type="Q2_K"))])
     assert alike is not None
     assert (alike.coarsest, alike.fidelity) == (None, WeightFormat.BITS_2)
+
+
+def folder(path: Path, *, tied: bool, experts: int = 0) -> Path:
+    tensors: dict[str, tuple[str, tuple[int, ...]]] = {
+        "model.embed_tokens.weight": ("F16", (1000, 64)),
+        "model.layers.0.mlp.up_proj.weight": ("F16", (256, 64)),
+        "model.norm.weight": ("F16", (64,)),
+    }
+    if not tied:
+        tensors["lm_head.weight"] = ("F16", (1000, 64))
+    if experts:
+        tensors["model.layers.0.switch_mlp.up_proj.weight"] = ("F16", (experts, 256, 64))
+    config = {"model_type": "llama", "num_hidden_layers": 1, "num_experts": experts, "num_experts_per_tok": 2}
+    return write_mlx(path, config, model_at_safetensors=safetensors(tensors, {"format": "mlx"}))
+
+
+def test_an_mlx_folder_reads_what_the_same_file_would(tmp_path: Path) -> None:
+    layers = 256 * 64 + 64
+    for tied in (True, False):
+        shape = file_shape(folder(tmp_path / str(tied), tied=tied))
+        assert shape == ModelShape(WeightFormat.F16, layers + 64_000, 2 * (layers + 64_000))
+    shape = file_shape(folder(tmp_path / "moe", tied=True, experts=8))
+    assert shape is not None
+    assert (shape.expert_weights, shape.expert_share, shape.is_estimate) == (8 * 256 * 64, 0.25, False)
+
+
+def test_packed_weights_count_what_they_stand_for(tmp_path: Path) -> None:
+    tensors = {
+        "model.layers.0.mlp.up_proj.weight": ("U32", (256, 8)),
+        "model.layers.0.mlp.up_proj.scales": ("F16", (256, 1)),
+        "model.layers.0.mlp.up_proj.biases": ("F16", (256, 1)),
+    }
+    config = {"model_type": "llama", "num_hidden_layers": 1, "quantization": {"bits": 4, "group_size": 64}}
+    shape = file_shape(write_mlx(tmp_path / "packed", config, model_at_safetensors=safetensors(tensors)))
+    assert shape == ModelShape(WeightFormat.BITS_4, 256 * 64, 256 * 32 + 2 * 512)
+
+
+def test_a_folder_that_is_no_model_is_told(tmp_path: Path) -> None:
+    with pytest.raises(GgufError):
+        file_shape(tmp_path)

@@ -22,9 +22,12 @@ from forespeak.pairing.offers import (
     from_library,
     known_drafts,
     local_offer,
+    offer_at,
+    same_thing,
     worth_looking_at,
 )
 from models.gguf_writer import ModelFile
+from models.library_folders import safetensors, write_mlx
 
 
 def item(name: str, **more: object) -> LibraryItem:
@@ -111,8 +114,11 @@ def test_well_known_drafts_are_those_of_the_family() -> None:
 
 def test_every_well_known_pair_finds_its_own_draft() -> None:
     for pair in good_pairs():
-        found = known_drafts(target(pair.target.name, pair.target.parameters * 1e9), [pair])
-        assert [offer.good for offer in found] == [pair.draft]
+        (mine, other) = (ModelFormat.GGUF, ModelFormat.MLX) if pair.target.file else (ModelFormat.MLX, ModelFormat.GGUF)
+        of = target(pair.target.name, pair.target.parameters * 1e9)
+        (found,) = known_drafts(replace(of, format=mine), [pair])
+        assert (found.good, found.format) == (pair.draft, mine)
+        assert not known_drafts(replace(of, format=other), [pair])
 
 
 def test_of_a_search_only_smaller_kin_are_worth_looking_at() -> None:
@@ -133,3 +139,35 @@ def test_of_a_search_only_smaller_kin_are_worth_looking_at() -> None:
     ]
     assert len(worth_looking_at(of, models, 1)) == 1
     assert worth_looking_at(of, []) == ()
+
+
+def test_of_mlx_repos_the_one_with_four_bits_is_looked_at() -> None:
+    models = [
+        HubModel("a/Qwen3-0.6B-8bit", 9000),
+        HubModel("a/Qwen3-0.6B-4bit", 100),
+        HubModel("b/Qwen3-0.6B-4bit", 200),
+        HubModel("a/Qwen3-0.6B-bf16", 9000),
+        HubModel("a/Qwen3-1.7B-3bit", 9000),
+        HubModel("a/Qwen3-1.7B-6bit", 10),
+    ]
+    of = replace(target("Qwen3-14B-4bit", 14e9), format=ModelFormat.MLX)
+    assert [model.repo for model in worth_looking_at(of, models)] == ["b/Qwen3-0.6B-4bit", "a/Qwen3-1.7B-6bit"]
+
+
+def test_a_folder_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("forespeak.models.library_item.mlx_is_installed", lambda: True)
+    weights = safetensors({"model.layers.0.mlp.up_proj.weight": ("F16", (64, 64))}, {"format": "mlx"})
+    config = {"model_type": "llama", "num_hidden_layers": 1, "vocab_size": 3}
+    found = offer_at(write_mlx(tmp_path / "Qwen2.5-0.5B-fp16", config, model_at_safetensors=weights))
+    assert (found.name, found.format, found.label) == ("Qwen2.5-0.5B-fp16", ModelFormat.MLX, "F16")
+    assert found.model_name == parse_name("Qwen2.5-0.5B")
+    assert found.shape == ModelShape(WeightFormat.F16, 4096, 8192)
+    assert found.problem is None
+    (tmp_path / "empty").mkdir()
+    assert offer_at(tmp_path / "empty").shape is None
+
+
+def test_the_same_model_in_the_other_format_is_another_thing() -> None:
+    here = from_library(item("Qwen3-0.6B-BF16", quantisation="BF16"))
+    folder = HubFileGroup("a/Qwen3-0.6B-bf16", "c", "BF16", ModelFormat.MLX, (HubFile("model.safetensors", 1),))
+    assert same_thing(here) != same_thing(from_hub(folder))

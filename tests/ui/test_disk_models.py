@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from forespeak.errors import UserFacingError
+from forespeak.models.formats import NO_MLX
 from forespeak.models.starter import starter_draft_path
 from forespeak.pairing.compatibility import Verdict, VerdictKind, refusal
 from forespeak.ui.disk_models import DiskModels, short_words
 from models.gguf_writer import ModelFile
+from models.mlx_writer import mlx_folder
 
 needs_starter = pytest.mark.skipif(starter_draft_path() is None, reason="the starter extra is not installed")
 
@@ -82,3 +84,17 @@ def test_the_refusal_says_the_same_as_the_engines_check(tmp_path: Path) -> None:
 @pytest.mark.parametrize("usable", [True, False])
 def test_every_verdict_has_its_few_words(kind: VerdictKind, usable: bool) -> None:
     assert 0 < len(short_words(Verdict(kind, usable, "reason"))) <= 28
+
+
+def test_a_folder_is_called_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = mlx_folder(tmp_path / "Small-0.5B-4bit", {"a": 0, "b": 1})
+    models = DiskModels(tmp_path)
+    monkeypatch.setattr("forespeak.pairing.compatibility.mlx_is_installed", lambda: True)
+    assert models.name(folder) == "Small-0.5B-4bit"
+    assert models.fit(folder, folder).fits
+    with pytest.raises(UserFacingError, match="is a folder, not a model file"):
+        models.name(tmp_path)
+    monkeypatch.setattr("forespeak.pairing.compatibility.mlx_is_installed", lambda: False)
+    with pytest.raises(UserFacingError) as told:
+        models.name(folder)
+    assert (told.value.why, "GGUF" in told.value.remedy) == (NO_MLX, True)

@@ -13,9 +13,10 @@ from pytestqt.qtbot import QtBot
 from forespeak.errors import UserFacingError
 from forespeak.models.download_queue import Download
 from forespeak.models.download_record import DownloadState
-from forespeak.models.formats import ModelFormat
+from forespeak.models.formats import NO_MLX, ModelFormat
 from forespeak.models.hub_files import HubFile
 from forespeak.models.part_file import Verification
+from forespeak.ui import download_row
 from forespeak.ui.download_row import WIDE, DownloadRow, state_words
 from forespeak.ui.theme import DARK
 from ui.hub_doubles import GB, download_of, gated, group
@@ -109,10 +110,17 @@ def test_a_gated_one_says_where_to_go(qtbot: QtBot, make: Make) -> None:
         row.buttons["token"].click()
 
 
-def test_an_mlx_model_is_not_offered_as_a_target(make: Make) -> None:
+def test_an_mlx_model_can_be_used_where_mlx_lm_is(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     files = (HubFile("config.json", 10), HubFile("model.safetensors", 100))
     done = download_of(replace(group(), files=files, format=ModelFormat.MLX), state=DownloadState.DONE)
-    assert buttons(make(done)) == {"show", "clear"}
+    monkeypatch.setattr(download_row, "mlx_is_installed", lambda: True)
+    row = make(done)
+    assert buttons(row) == {"target", "draft", "show", "clear"}
+    assert NO_MLX not in row.state.text()
+    monkeypatch.setattr(download_row, "mlx_is_installed", lambda: False)
+    row = make(done)
+    assert buttons(row) == {"show", "clear"}
+    assert row.state.text().endswith(NO_MLX)
 
 
 @pytest.mark.parametrize(

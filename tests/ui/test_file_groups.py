@@ -10,8 +10,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from forespeak.models.formats import NO_MLX, ModelFormat
 from forespeak.models.gguf import GgufKind
+from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.memory import Fit
+from forespeak.ui import file_groups
 from forespeak.ui.badge import BadgeTone
 from forespeak.ui.file_groups import FileGroups, GroupRow, GroupView, LocalCopy
 from forespeak.ui.recommended import SizeFit
@@ -143,3 +146,22 @@ def test_a_file_without_a_quant_in_its_name(files: FileGroups) -> None:
     row = shown(files, GroupView(group(None), FITS))
     assert row.name.text() == "small-7b-x"
     assert row.facts.text() == "4.68 GB"
+
+
+def test_an_mlx_model_that_is_here_is_used_where_mlx_lm_is(
+    qtbot: QtBot, files: FileGroups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = (HubFile("config.json", 10), HubFile("model.safetensors", 1000))
+    of_mlx = HubFileGroup("maker/Small-4bit", "c" * 40, "4-bit", ModelFormat.MLX, parts)
+    view = GroupView(of_mlx, copy=LocalCopy(Path("/models/maker/Small-4bit"), "Models folder", same_repo=True))
+    monkeypatch.setattr(file_groups, "mlx_is_installed", lambda: True)
+    row = shown(files, view)
+    assert (row.button.text(), row.note.text()) == ("Use", "In Models folder.")
+    with qtbot.waitSignal(files.useRequested) as used:
+        QTest.mouseClick(row.button, Qt.MouseButton.LeftButton)
+    assert used.args == [view]
+    monkeypatch.setattr(file_groups, "mlx_is_installed", lambda: False)
+    row.show_view(view)
+    assert row.button.isHidden()
+    assert row.note.text() == f"In Models folder. {NO_MLX}"
+    assert NO_MLX in row.accessibleName()

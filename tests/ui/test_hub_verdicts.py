@@ -20,6 +20,7 @@ from forespeak.ui.hub_verdicts import GroupVerdict, RemoteJudge
 from forespeak.ui.pair_controller import Fit
 from loopback_api import big_vocabulary, hubs
 from loopback_hub import LoopbackHub, Repo
+from models.mlx_writer import mlx_folder
 from ui.hub_desk import Desk
 from ui.hub_doubles import groups, item_of
 
@@ -119,8 +120,10 @@ def test_a_fault_of_ours_is_not_swallowed(qtbot: QtBot, desk: Desk) -> None:
 def test_only_models_are_asked_about_and_only_with_a_target(desk: Desk) -> None:
     verdicts = desk.parts.verdicts
     assert verdicts.of(FOUND[0]).target == "Big-70B"
-    for other in (FOUND[-1], replace(FOUND[0], format=ModelFormat.MLX)):
-        assert verdicts.of(other) == GroupVerdict()
+    assert verdicts.of(replace(FOUND[0], format=ModelFormat.MLX)).target == "Big-70B"
+    assert verdicts.of(FOUND[-1]) == GroupVerdict()
+    verdicts.set_target(Path("models") / "Big-1.5B-4bit")
+    assert verdicts.of(FOUND[0]).target == "Big-1.5B-4bit"
     verdicts.set_target(None)
     assert verdicts.of(FOUND[0]) == GroupVerdict()
     assert row(desk).other.isHidden()
@@ -160,3 +163,25 @@ def test_a_real_header_is_judged_like_a_file_here(tmp_path: Path) -> None:
         assert other is not None
         assert not other.fits
         assert other.full
+
+
+def test_a_real_mlx_repo_is_judged_like_a_folder_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("forespeak.pairing.compatibility.mlx_is_installed", lambda: True)
+    target = mlx_folder(tmp_path / "Target-4bit", {"a": 0, "b": 1})
+    contents = {path.name: path.read_bytes() for path in target.iterdir()} | {"model.safetensors": bytes(100)}
+    other = tmp_path / "Target.gguf"
+    other.write_bytes(big_vocabulary(300))
+    with LoopbackHub() as server, hubs() as make:
+        repo = server.add(Repo("o/m-4bit", contents, tags=("mlx",)))
+        client = make(server.endpoint).client
+        judge = RemoteJudge(lambda: client, tmp_path / "cache")
+        files = tuple(HubFile(path, stored.size) for path, stored in repo.files.items())
+        group = HubFileGroup("o/m-4bit", repo.commit, "4-bit", ModelFormat.MLX, files)
+        foreign = judge(other, group, lambda: False)
+        assert foreign is not None
+        assert foreign.full.startswith("The target is in the GGUF format and the draft in MLX")
+        assert not server.requests
+        assert judge(target, group, lambda: True) is None
+        fit = judge(target, group, lambda: False)
+        assert fit is not None
+        assert (fit.fits, fit.short) == (True, "same vocabulary")

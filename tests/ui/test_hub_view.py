@@ -11,10 +11,12 @@ from pytestqt.qtbot import QtBot
 
 from forespeak.errors import UserFacingError
 from forespeak.models.download_record import DownloadState
+from forespeak.models.formats import ModelFormat
+from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.hub_results import SearchQuery
 from forespeak.models.machine_memory import Machine
 from forespeak.ui.file_groups import GroupRow
-from forespeak.ui.hub_view import MachineWatch, loaded_path
+from forespeak.ui.hub_view import MachineWatch
 from ui.hub_desk import Desk
 from ui.hub_doubles import GB, MACHINE, FakeHub, download_of, group, groups, item_of
 
@@ -142,7 +144,10 @@ def test_the_memory_is_measured_now_and_then() -> None:
 
 def test_what_is_loaded_of_a_download() -> None:
     parts = download_of(group(shards=2))
-    assert loaded_path(parts).name == "small-7b-q4_k_m-00001-of-00002.gguf"
+    assert parts.model_path.name == "small-7b-q4_k_m-00001-of-00002.gguf"
+    files = (HubFile("config.json", 10), HubFile("model.safetensors", 1000))
+    folder = download_of(HubFileGroup("maker/Small-4bit", "c" * 40, "4-bit", ModelFormat.MLX, files))
+    assert folder.model_path == Path("/models/maker/Small-4bit")
 
 
 def test_a_dead_network_does_not_keep_the_window(qtbot: QtBot, tmp_path: Path) -> None:

@@ -109,5 +109,9 @@ def test_targets_of_good_pairs_that_fit() -> None:
 
     pairs = [pair("a", 8, 100), pair("a", 16, 100), pair("b", 16, 500), pair("c", 48, 9000)]
     pairs.append(pair("m", 8, 100, ModelFormat.MLX))
-    found = targets_that_fit(pairs, lambda size: Fit.FITS if size < 1000 else Fit.TOO_LARGE)
-    assert [each.name for each in found] == ["a", "b"]
+
+    def fit(size: int) -> Fit:
+        return Fit.FITS if size < 1000 else Fit.TOO_LARGE
+
+    assert [each.name for each in targets_that_fit(pairs, fit, mlx=False)] == ["a", "b"]
+    assert [each.name for each in targets_that_fit(pairs, fit, mlx=True)] == ["a", "b", "m"]

@@ -290,7 +290,15 @@ def wizard(
     keeper = PairsKeeper(named, lambda target, draft: None)
     worker = Worker("files")
     controller = WizardController(
-        models, finder, fetcher, maker, tester, keeper, WizardFile(folder / "wizard.json"), worker, lambda: "scripted 1"
+        models,
+        finder,
+        fetcher,
+        maker,
+        tester,
+        keeper,
+        WizardFile(folder / "wizard.json"),
+        worker,
+        lambda _: "scripted 1",
     )
     page = PairPage(controller, goods)
     used: list[object] = []

@@ -68,6 +68,11 @@ class EngineByFormat:
         return self._chosen().bench(context_length)
 
     @property
+    def engine(self) -> str:
+        """Name and version of what computes; empty before anything is loaded."""
+        return "" if self._engine is None else self._engine.engine
+
+    @property
     def loaded_request(self) -> LoadRequest | None:
         return None if self._engine is None else self._engine.loaded_request
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from forespeak.errors import UserFacingError
 from forespeak.models.download_control import Control
 from forespeak.models.download_record import DownloadState
+from forespeak.models.formats import ModelFormat
 from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.part_file import PART, Verification
 from forespeak.models.transfer_rate import Speed
@@ -19,9 +20,9 @@ from forespeak.models.transfer_rate import Speed
 class Download:
     """How a download stands. `done_bytes` of `total_bytes` are on the disk.
 
-    `paths` are the places of `files`; they exist when it is DONE, and the first one is what is loaded (of an MLX model,
-    its folder). `notice` is a sentence on why nothing comes at the moment, `error` why it FAILED, or why it is PAUSED
-    where that was not the user's wish. `verified` is what the files, as far as they have come, were checked against.
+    `paths` are the places of `files`; they exist when it is DONE. `notice` is a sentence on why nothing comes at the
+    moment, `error` why it FAILED, or why it is PAUSED where that was not the user's wish. `verified` is what the files,
+    as far as they have come, were checked against.
     """
 
     id: str
@@ -39,6 +40,17 @@ class Download:
     error: UserFacingError | None = None
     notice: str = ""
     verified: tuple[Verification, ...] = ()
+
+    @property
+    def format(self) -> ModelFormat:
+        is_gguf = any(file.path.lower().endswith(".gguf") for file in self.files)
+        return ModelFormat.GGUF if is_gguf else ModelFormat.MLX
+
+    @property
+    def model_path(self) -> Path:
+        """What an engine loads of it: the first file, or the folder of an MLX model."""
+        first = self.paths[0]
+        return first if self.format is ModelFormat.GGUF else first.parent
 
 
 @dataclass(eq=False)

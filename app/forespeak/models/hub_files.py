@@ -180,10 +180,11 @@ def _mlx_group(repo: str, revision: str, files: Sequence[HubFile]) -> HubFileGro
     parts = [part for file in weights if (part := _part(file.path))]
     shards = max((part.count for part in parts), default=1)
     missing = _missing((part.number for part in parts if part.count == shards), shards) if parts else ()
-    return HubFileGroup(repo, revision, _mlx_label(repo), ModelFormat.MLX, tuple(wanted), shards, missing=missing)
+    return HubFileGroup(repo, revision, mlx_label(repo), ModelFormat.MLX, tuple(wanted), shards, missing=missing)
 
 
-def _mlx_label(repo: str) -> str | None:
+def mlx_label(repo: str) -> str | None:
+    """The number format that the name of an MLX repo tells, such as `4-bit`; None if it tells none."""
     found = list(_MLX_BITS.finditer(repo.rpartition("/")[2].lower()))
     if not found:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 MOST_KEPT = 200
 """Headers that stay in the cache: a header with its vocabulary has 2 to 16 MB."""
+ABOUT = "about.json"
+"""In the folder of each header. It is written last, and its time is that of the last use."""
 _REST = 32 << 20
-_ABOUT = "about.json"
 # Names that Windows keeps for devices, and an empty one.
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|)(?:\.|$)", re.IGNORECASE)
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
@@ -54,14 +55,12 @@ def read_remote_header(
     holds the header alone, `size_bytes` is the whole file's. Raises HubError, GgufError for what is no model, and
     UserFacingError where the cache cannot be written.
     """
-    folder = (
-        cache / blake2b("\n".join((client.endpoint, repo, revision, file.path)).encode(), digest_size=16).hexdigest()
-    )
-    kept = folder / _safe_name(file.name)
+    folder = folder_of(cache, client, repo, revision, file.path)
+    kept = folder / safe_name(file.name)
     header = _kept_header(kept)
     if header is not None:
         return header
-    remote = _RemoteFile(client, repo, revision, file, cancelled)
+    remote = RemoteFile(client, repo, revision, file, cancelled)
     try:
         # In small steps, so that hardly more is read than is needed.
         header = parse_header(kept, remote.size, remote.fetch, FIRST_PIECE)
@@ -69,12 +68,12 @@ def read_remote_header(
         return None
     finally:
         remote.close()
-    _keep(kept, remote, header.data_offset)
-    _prune(cache, folder)
+    keep(folder, {kept: bytes(remote.data[: header.data_offset])}, remote.size)
+    prune(cache, folder)
     return header
 
 
-class _RemoteFile:
+class RemoteFile:
     """The beginning of a file, which grows as it is asked for.
 
     First 1 MiB is fetched, which is enough for many headers, then 2 MiB. Who needs more has a large vocabulary: then
@@ -222,37 +221,42 @@ _REFUSED = frozenset(
 def _kept_header(kept: Path) -> GgufHeader | None:
     """The header of an earlier time, if it is all there."""
     try:
-        about = json.loads((kept.parent / _ABOUT).read_text(encoding="utf-8"))
+        about = json.loads((kept.parent / ABOUT).read_text(encoding="utf-8"))
         size = about["size"]
         data = kept.read_bytes()
         header = parse_header(kept, size, lambda offset, length: data[offset : offset + length])
     except (OSError, ValueError, TypeError, KeyError, GgufError):
         return None
-    (kept.parent / _ABOUT).touch()
+    (kept.parent / ABOUT).touch()
     return header
 
 
-def _keep(kept: Path, remote: _RemoteFile, length: int) -> None:
-    create_folder(kept.parent, "temporary files")
+def folder_of(cache: Path, client: HubClient, repo: str, revision: str, path: str) -> Path:
+    """Where in the cache is kept what was read of a file at a commit."""
+    names = "\n".join((client.endpoint, repo, revision, path))
+    return cache / blake2b(names.encode(), digest_size=16).hexdigest()
+
+
+def keep(folder: Path, contents: Mapping[Path, bytes], size: int) -> None:
+    """Write files into a folder of the cache, and `size` into its note at the end. Raises UserFacingError."""
+    note = json.dumps({"size": size}).encode()
     try:
-        for path, content in (
-            (kept, bytes(remote.data[:length])),
-            (kept.parent / _ABOUT, json.dumps({"size": remote.size}).encode()),
-        ):
+        for path, content in (*contents.items(), (folder / ABOUT, note)):
+            create_folder(path.parent, "temporary files")
             write_whole(path, content)
     except OSError as error:
         raise HubError(
             HubProblem.BAD_SETTING,
             "What was read of the model could not be kept.",
-            f"{kept.parent}: {error.strerror or error}.",
+            f"{folder}: {error.strerror or error}.",
             "Make room on that disk.",
         ) from error
 
 
-def _prune(cache: Path, newest: Path) -> None:
+def prune(cache: Path, newest: Path) -> None:
     """Forget the headers that were not asked for for the longest time."""
     folders: list[tuple[float, Path]] = []
-    for about in cache.glob(f"*/{_ABOUT}"):
+    for about in cache.glob(f"*/{ABOUT}"):
         try:
             folders.append((about.stat().st_mtime, about.parent))
         except OSError:
@@ -262,7 +266,7 @@ def _prune(cache: Path, newest: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _safe_name(name: str) -> str:
-    """A name for a file of ours that still tells which model it is of. It lies in a folder of its own."""
+def safe_name(name: str) -> str:
+    """A name for a file or a folder of ours that still tells which model it is of. It lies in a folder of its own."""
     plain = re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)[-100:].strip(".")
-    return f"_{plain}" if plain == _ABOUT or _RESERVED.match(plain) else plain
+    return f"_{plain}" if plain == ABOUT or _RESERVED.match(plain) else plain

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from forespeak.models.formats import model_stem
 from forespeak.models.sizes import size_words
 from forespeak.pairing.candidate_record import candidate_record, speed_words, verdict_words
 from forespeak.pairing.candidates import Candidate, Candidates
@@ -85,7 +86,7 @@ def _row(candidate: Candidate) -> tuple[str, ...]:
 
 
 def _test_lines(result: QuickResult) -> list[str]:
-    name = "looked-up text" if result.test.draft is None else result.test.draft.stem
+    name = "looked-up text" if result.test.draft is None else model_stem(result.test.draft)
     lines = [f"Test of {name}, {result.test.kind}, {result.seconds:.0f} s:"]
     for each in result.prompts:
         accepted = "" if each.acceptance is None else f", {each.acceptance:.0%} of drafts accepted".replace("%", " %")

@@ -12,9 +12,9 @@ from typing import Any
 
 from forespeak.errors import UserFacingError
 from forespeak.models.formats import NO_MLX, ModelFormat, mlx_is_installed
-from forespeak.models.gguf import GgufError, GgufHeader, Problem
+from forespeak.models.gguf import GgufError, Problem
 from forespeak.pairing.heads import mismatch
-from forespeak.pairing.members import Hindrance, Member, member_at, member_of
+from forespeak.pairing.members import Hindrance, Member, member_at
 from forespeak.pairing.verdict import Obstacle, Verdict, VerdictKind
 from forespeak.pairing.verdict_cache import VerdictCache
 from forespeak.pairing.vocabularies import compare
@@ -28,7 +28,6 @@ __all__ = [
     "compare",
     "compatibility",
     "judge",
-    "on_headers",
     "refusal",
     "see_that_it_can_draft",
 ]
@@ -63,11 +62,6 @@ def see_that_it_can_draft(target: Path, draft: Path) -> None:
         raise cannot_draft(target, draft, reason)
 
 
-def on_headers(target: GgufHeader, draft: GgufHeader, cache: VerdictCache | None = None) -> Verdict:
-    """The verdict on two headers, wherever their files lie. Never raises, as `compatibility`."""
-    return judge(member_of(target), member_of(draft), cache)
-
-
 @dataclass(frozen=True, slots=True)
 class Judge:
     """`compatibility` and `refusal` that remember verdicts in a folder. Can be sent to another process."""
@@ -75,7 +69,11 @@ class Judge:
     folder: Path
 
     def verdict(self, target: Path, draft: Path) -> Verdict:
-        return compatibility(target, draft, VerdictCache(self.folder))
+        return self.verdict_on(target, member_at(draft))
+
+    def verdict_on(self, target: Path, draft: Member) -> Verdict:
+        """On a draft that was looked at already, wherever it lies."""
+        return judge(member_at(target), draft, VerdictCache(self.folder))
 
     def refusal(self, target: Path, draft: Path) -> str | None:
         verdict = self.verdict(target, draft)

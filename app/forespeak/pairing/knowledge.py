@@ -9,24 +9,25 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from forespeak.models.gguf import GgufError, GgufHeader
+from forespeak.models.gguf import GgufError
 from forespeak.models.hub_files import HubFileGroup
 from forespeak.models.machine_memory import Machine
 from forespeak.models.memory import MemorySettings, fitting_layers, plan, plan_of_files
 from forespeak.models.model_layout import layout_of
+from forespeak.models.on_disk import size_and_time
 from forespeak.models.shards import shard_paths
 from forespeak.models.vocabulary import cached_header
 from forespeak.pairing.candidates import Knowledge, MemoryFit, rough_memory
-from forespeak.pairing.compatibility import Judge, Verdict, on_headers
+from forespeak.pairing.compatibility import Judge, Verdict
 from forespeak.pairing.making import made_header
+from forespeak.pairing.members import Member
 from forespeak.pairing.offers import Offer
 from forespeak.pairing.pair_memory import PairFiles
 from forespeak.pairing.pairs import NamedPairs
 from forespeak.pairing.ranking import Measurement
-from forespeak.pairing.verdict_cache import VerdictCache
 
-RemoteHeader = Callable[[HubFileGroup], GgufHeader | None]
-"""The header of a model on the Hub, if it was read already."""
+RemoteMember = Callable[[HubFileGroup], Member | None]
+"""What is known of a model on the Hub, if that was read already."""
 
 
 def local_knowledge(
@@ -36,7 +37,7 @@ def local_knowledge(
     learned: PairFiles,
     memory: MemorySettings,
     machine: Machine,
-    remote_header: RemoteHeader = lambda _: None,
+    remote: RemoteMember = lambda _: None,
 ) -> Knowledge:
     """For a target on disk. Answers are found when they are asked for."""
     judged = judge.verdict(target, target)
@@ -48,13 +49,8 @@ def local_knowledge(
         if offer.making is not None:
             # A copy has the same vocabulary.
             return judged
-        header = None if offer.group is None else remote_header(offer.group)
-        if header is None:
-            return None
-        try:
-            return on_headers(cached_header(target), header, VerdictCache(judge.folder))
-        except GgufError:
-            return None
+        member = None if offer.group is None else remote(offer.group)
+        return None if member is None else judge.verdict_on(target, member)
 
     def fits(offer: Offer | None) -> MemoryFit | None:
         try:
@@ -84,7 +80,8 @@ def local_knowledge(
 
 
 def _size(target: Path) -> int:
-    return target.stat().st_size
+    """Of all that a model consists of. Raises OSError, GgufError."""
+    return sum(size_and_time(part)[0] for part in ([target] if target.is_dir() else shard_paths(target)))
 
 
 def _accepted(learned: PairFiles, target: Path) -> dict[Path, tuple[float, float]]:

@@ -21,6 +21,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import GgufError
 from forespeak.pairing.model_shape import ModelShape, WeightFormat, file_shape
 from forespeak.pairing.pair_memory import LearnedPair
@@ -387,11 +388,15 @@ def machine_speed(
     data_folder: Path,
     devices: Sequence[str] = (),
     measure: Callable[[], float] = measured_bandwidth,
+    *,
+    format_: ModelFormat = ModelFormat.GGUF,
 ) -> MachineSpeed:
     """What is known of this machine. The first time it measures the memory, which takes about a second.
 
     `devices` are descriptions of what computes, as an engine gives them, if one has; else those of the newest timings.
+    `format_`: of the models that are asked about. Another engine runs the others, whose timings tell nothing here.
     """
-    timings, setup = timings_of(kept)
+    is_folder = format_ is ModelFormat.MLX
+    timings, setup = timings_of(pair for pair in kept if pair.target.is_dir() is is_folder)
     gpu = published_bandwidth(devices) if devices or setup is None else setup.gpu_bandwidth
     return MachineSpeed(timings, bandwidth(data_folder / "machine.json", measure), gpu)

@@ -10,6 +10,9 @@ from enum import Enum
 from pathlib import Path
 
 from forespeak.models.gguf import GgufHeader, Tensor
+from forespeak.models.gguf_values import unreadable
+from forespeak.models.mlx_folder import read_mlx_facts
+from forespeak.models.model_layout import layout_of_file
 from forespeak.models.shards import shard_paths
 from forespeak.models.vocabulary import cached_header
 
@@ -151,8 +154,32 @@ def _coarsest(tensors: Sequence[Tensor]) -> WeightFormat | None:
 
 
 def file_shape(path: Path) -> ModelShape | None:
-    """The shape of a GGUF model on disk, its other parts included; None if it holds no weights. Raises GgufError."""
-    return shape_of(map(cached_header, shard_paths(path)))
+    """The shape of a model on disk, its other parts included; None if it holds no weights. Raises GgufError."""
+    return _folder_shape(path) if path.is_dir() else shape_of(map(cached_header, shard_paths(path)))
+
+
+_OUTPUT_SHARE = 0.25
+"""What gives the scores is as large as the table of embeddings, where there are two; the last norm is much smaller."""
+
+
+def _folder_shape(folder: Path) -> ModelShape | None:
+    """Of a model in the MLX format, whose weights are all in one number format but for small tensors."""
+    layout = layout_of_file(folder)
+    try:
+        facts = read_mlx_facts(folder, {path.name for path in folder.iterdir()})
+    except OSError as error:
+        raise unreadable(folder, error) from error
+    if facts is None or facts.parameters <= 0 or layout.size_bytes <= 0:
+        return None
+    format_ = weight_format(facts.label, 8.0 * layout.size_bytes / facts.parameters)
+    assert format_ is not None
+    each = layout.size_bytes / facts.parameters
+    experts = float(facts.expert_parameters)
+    # Of the token embeddings one row is read, unless the same table gives the scores as well.
+    untied = layout.output_bytes > _OUTPUT_SHARE * layout.input_bytes
+    shared = max(0.0, facts.parameters - experts - (layout.input_bytes / each if untied else 0.0))
+    share = facts.experts_used / facts.experts if 0 < facts.experts_used < facts.experts else 1.0
+    return ModelShape(format_, shared, shared * each, experts, experts * each, share)
 
 
 def estimated_shape(

@@ -8,11 +8,16 @@ from enum import Enum
 from pathlib import Path
 
 from forespeak.engines.engine import NumberFormat
+from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import GgufError, GgufKind
 from forespeak.models.good_pairs import GoodModel, GoodPair
-from forespeak.models.hub_files import HubFileGroup
+from forespeak.models.hub_files import HubFileGroup, mlx_label
 from forespeak.models.hub_results import HubModel
 from forespeak.models.library import LibraryItem
+from forespeak.models.library_files import find_mlx
+from forespeak.models.library_item import look_at
+from forespeak.models.on_disk import size_and_time
+from forespeak.models.roots import added_root
 from forespeak.models.vocabulary import cached_header
 from forespeak.pairing.model_names import Kinship, ModelName, kinship, parse_name
 from forespeak.pairing.model_shape import ModelShape, WeightFormat, estimated_shape, file_shape, weight_format
@@ -58,6 +63,7 @@ class Offer:
     kind: GgufKind = GgufKind.MODEL
     mtp_layers: int = 0
     problem: str | None = None
+    format: ModelFormat = ModelFormat.GGUF
 
     @property
     def download_bytes(self) -> int:
@@ -77,6 +83,7 @@ def from_library(item: LibraryItem, shape: ModelShape | None = None) -> Offer:
         kind=item.kind,
         mtp_layers=item.mtp_layers,
         problem=item.unusable_because,
+        format=item.format,
     )
 
 
@@ -97,6 +104,7 @@ def from_hub(group: HubFileGroup, parameters: int | None = None, place: Place = 
         group=group,
         kind=_kind_of(group),
         problem=group.problem,
+        format=group.format,
     )
 
 
@@ -104,12 +112,14 @@ def best_group(groups: Iterable[HubFileGroup]) -> HubFileGroup | None:
     """The file of a repo to draft with: four bits a weight or the next more; None if there is no whole model in it."""
     whole = [group for group in groups if group.downloadable and group.kind is GgufKind.MODEL and group.files]
 
-    def distance(group: HubFileGroup) -> tuple[bool, float, int]:
-        format_ = weight_format(group.label)
-        bits = 100 if format_ is None else format_.bits
-        return bits < WeightFormat.BITS_4.bits, abs(bits - WeightFormat.BITS_4.bits), group.size_bytes
+    return min(whole, key=lambda group: (_too_coarse_or_fine(group.label), group.size_bytes), default=None)
 
-    return min(whole, key=distance, default=None)
+
+def _too_coarse_or_fine(label: str | None) -> tuple[bool, float]:
+    """How far a number format is from what one drafts with, least for the best: four bits a weight."""
+    format_ = weight_format(label)
+    bits = 100 if format_ is None else format_.bits
+    return bits < WeightFormat.BITS_4.bits, abs(bits - WeightFormat.BITS_4.bits)
 
 
 _MOST_SHARE = 0.5
@@ -127,6 +137,8 @@ def local_offer(item: LibraryItem) -> Offer:
 
 def offer_at(path: Path) -> Offer:
     """A model by its path, whatever lies there: what is wrong with it, its verdict says."""
+    if path.is_dir():
+        return _folder_at(path)
     try:
         header = cached_header(path)
     except GgufError:
@@ -148,6 +160,17 @@ def offer_at(path: Path) -> Offer:
     )
 
 
+def _folder_at(path: Path) -> Offer:
+    try:
+        model = find_mlx(path)
+        item = None if model is None else look_at(added_root(path.parent), model)
+    except OSError:
+        item = None
+    if item is None:
+        return Offer(path.name, Place.HERE, parse_name(path.name), _size(path), path=path, format=ModelFormat.MLX)
+    return local_offer(item)
+
+
 def from_good(model: GoodModel) -> Offer:
     """A model of a well-known pair."""
     named = parse_name(model.name)
@@ -160,14 +183,18 @@ def from_good(model: GoodModel) -> Offer:
         model.quant,
         estimated_shape(model.size_bytes, model.quant, weights, named.active),
         good=model,
+        format=ModelFormat.GGUF if model.file is not None else ModelFormat.MLX,
     )
 
 
 def known_drafts(target: Offer, pairs: Iterable[GoodPair]) -> tuple[Offer, ...]:
-    """The drafts of well-known pairs whose target is of the target's family, or which are of that family themselves."""
+    """The drafts of well-known pairs whose target is of the target's family, or which are of that family themselves.
+
+    Of the target's format: one engine has to run both.
+    """
     found = {}
     for pair in pairs:
-        if any(
+        if pair.format is target.format and any(
             kinship(target.model_name, parse_name(model.name)) in {Kinship.SAME_WEIGHTS, Kinship.SAME_FAMILY}
             for model in (pair.target, pair.draft)
         ):
@@ -178,11 +205,12 @@ def known_drafts(target: Offer, pairs: Iterable[GoodPair]) -> tuple[Offer, ...]:
 def worth_looking_at(target: Offer, models: Iterable[HubModel], most: int = 8) -> tuple[HubModel, ...]:
     """Of what a search on the Hub listed, the repos whose files are worth asking for: kin of the target, and smaller.
 
-    Those most often downloaded first, the nearest kin before the others; one repo for each size and variant.
+    Those most often downloaded first, the nearest kin before the others; one repo for each size and variant. In the MLX
+    format a repo holds one number format: of each size, the one that is best to draft with.
     """
     weights = target.shape.parameters if target.shape is not None else target.model_name.parameters
     kins = (Kinship.SAME_FAMILY, Kinship.RELATED)
-    found: dict[tuple[object, ...], tuple[int, int, HubModel]] = {}
+    found: dict[tuple[object, ...], tuple[tuple[bool, float], tuple[int, int], HubModel]] = {}
     for model in models:
         named = parse_name(model.repo)
         size = model.parameters or named.parameters
@@ -190,17 +218,18 @@ def worth_looking_at(target: Offer, models: Iterable[HubModel], most: int = 8) -
         if kin not in kins or size is None or (weights is not None and size > _MOST_SHARE * weights):
             continue
         thing = (named.family, named.variants, round(size, -8))
-        ranked = kins.index(kin), -(model.downloads or 0), model
+        wanted = _too_coarse_or_fine(mlx_label(model.repo) if target.format is ModelFormat.MLX else None)
+        ranked = wanted, (kins.index(kin), -(model.downloads or 0)), model
         if thing not in found or ranked[:2] < found[thing][:2]:
             found[thing] = ranked
-    return tuple(model for _, _, model in sorted(found.values(), key=lambda each: each[:2])[:most])
+    return tuple(model for _, _, model in sorted(found.values(), key=lambda each: each[1])[:most])
 
 
 def same_thing(offer: Offer) -> tuple[object, ...]:
     """What makes two offers the same model, as far as names and sizes tell."""
     name = offer.model_name
     size = offer.size_bytes if name.parameters is None else name.parameters
-    return name.family, name.variants, size, offer.label, offer.kind
+    return name.family, name.variants, size, offer.label, offer.kind, offer.format
 
 
 def _named(title: str, file_name: str) -> ModelName:
@@ -216,6 +245,6 @@ def _kind_of(group: HubFileGroup) -> GgufKind:
 
 def _size(path: Path) -> int:
     try:
-        return path.stat().st_size if path.is_file() else sum(each.stat().st_size for each in path.glob("*"))
+        return size_and_time(path)[0]
     except OSError:
         return 0

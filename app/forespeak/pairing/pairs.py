@@ -21,6 +21,7 @@ from typing import Any
 from forespeak.engines.parity_result import ParityResult
 from forespeak.errors import UserFacingError
 from forespeak.models.fingerprint import vocabulary_fingerprint
+from forespeak.models.formats import model_stem
 from forespeak.models.gguf import GgufError
 from forespeak.models.mlx_vocabulary import cached_mlx_fingerprint
 from forespeak.models.on_disk import size_and_time
@@ -292,7 +293,7 @@ def _tidy(name: str) -> str:
 
 
 def _usual_name(target: Path, draft: Path | None) -> str:
-    return f"{target.stem} + {draft.stem}" if draft else f"{target.stem} + looked-up text"
+    return f"{model_stem(target)} + {model_stem(draft) if draft else 'looked-up text'}"
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from forespeak.engines.engine import ConversionRequest
 from forespeak.errors import UserFacingError
+from forespeak.models.formats import NO_MLX
 from forespeak.models.gguf import GgufHeader
 from forespeak.models.sizes import size_words
 from forespeak.models.starter import STARTER_NAME, StarterStatus, check_starter, starter_draft_path
@@ -48,15 +49,17 @@ class DiskModels:
         )
 
     def name(self, path: Path) -> str:
-        header = cached_header(path)
+        header = None if path.is_dir() else cached_header(path)
         # A model is always the same as itself, so what the verdict refuses here is the file.
         verdict = self._judge(path, path)
         # Nothing can draft for a model whose cache cannot be rolled back, but it can be chatted with.
         if not verdict.usable and verdict.obstacle is not Obstacle.NO_ROLLBACK:
-            raise UserFacingError(
-                f"“{path.name}” cannot be used as a model.", verdict.reason, "Choose another GGUF file."
-            )
-        return _name_of(header)
+            what, why, remedy = f"“{path.name}” cannot be used as a model.", verdict.reason, "Choose another model."
+            if verdict.obstacle is Obstacle.NO_ENGINE:
+                why, remedy = NO_MLX, "Install mlx-lm beside Forespeak, or choose a GGUF file of the same model."
+            raise UserFacingError(what, why, remedy)
+        # The name of an MLX folder is that of its repo, which has the number format.
+        return path.name if header is None else _name_of(header)
 
     def fit(self, target: Path, draft: Path) -> Fit:
         verdict = self._judge(target, draft)

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from forespeak.models.download_queue import Download
 from forespeak.models.download_record import DownloadState
-from forespeak.models.formats import ModelFormat
+from forespeak.models.formats import NO_MLX, ModelFormat, mlx_is_installed
 from forespeak.models.hub_errors import HubError, HubProblem
 from forespeak.models.part_file import Verification
 from forespeak.models.sizes import size_words
@@ -178,7 +178,7 @@ class DownloadRow(QFrame):
                     shown.add("page")
         elif state is DownloadState.DONE:
             shown = {"show", "clear"}
-            if _format(download) is ModelFormat.GGUF:
+            if can_be_loaded(download):
                 shown |= {"target", "draft"}
         for key, button in self.buttons.items():
             # A button that goes takes the focus along; the row keeps it.
@@ -326,7 +326,8 @@ def state_words(download: Download) -> str:
             why = "" if download.error is None else f" {download.error.what}"
             return _tr("Paused · {0}").format(amount) + (why and f" ·{why}")
         case DownloadState.DONE:
-            return f"{_done_words(download)} · {total}"
+            words = f"{_done_words(download)} · {total}"
+            return words if can_be_loaded(download) else f"{words}. {NO_MLX}"
         case DownloadState.CANCELLED:
             return _tr("Cancelled")
         case _:
@@ -348,9 +349,9 @@ def _done_words(download: Download) -> str:
     return _tr("Done and verified by SHA-256")
 
 
-def _format(download: Download) -> ModelFormat:
-    gguf = any(file.path.lower().endswith(".gguf") for file in download.files)
-    return ModelFormat.GGUF if gguf else ModelFormat.MLX
+def can_be_loaded(download: Download) -> bool:
+    """Whether what runs models of its format is here."""
+    return download.format is ModelFormat.GGUF or mlx_is_installed()
 
 
 def _tr(words: str) -> str:

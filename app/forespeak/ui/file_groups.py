@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from forespeak.models.formats import ModelFormat
+from forespeak.models.formats import NO_MLX, ModelFormat, mlx_is_installed
 from forespeak.models.gguf import GgufKind
 from forespeak.models.hub_files import HubFileGroup
 from forespeak.models.memory import Fit
@@ -153,7 +153,8 @@ class GroupRow(QFrame):
             return view.group.problem
         copy = view.copy
         if copy is not None and copy.same_repo:
-            return self.tr("In {0}.").format(copy.place)
+            place = self.tr("In {0}.").format(copy.place)
+            return place if self._can_be_loaded else f"{place} {NO_MLX}"
         if copy is not None:
             return self.tr("A file of the same size is here ({0}). It is compared before it is used.").format(
                 copy.place
@@ -172,7 +173,7 @@ class GroupRow(QFrame):
         elif view.progress:
             primary = self.tr("Show")
         elif copy is not None and copy.same_repo:
-            primary = self.tr("Use") if view.group.format is ModelFormat.GGUF else ""
+            primary = self.tr("Use") if self._can_be_loaded else ""
         elif copy is not None:
             primary, other = self.tr("Use it"), self.tr("Download")
         elif view.group.downloadable:
@@ -189,6 +190,8 @@ class GroupRow(QFrame):
             # The keyboard stays at this row, whatever its buttons become.
             (self.button if primary else self).setFocus(Qt.FocusReason.OtherFocusReason)
         about = self.tr("Reads the beginning of the file, a few megabytes, and compares its vocabulary with {0}.")
+        if view.group.format is ModelFormat.MLX:
+            about = self.tr("Reads the model's tokenizer, a few megabytes, and compares its vocabulary with {0}.")
         self.other.setToolTip(about.format(judged.target) if self._asks_for_verdict and not judged.judging else "")
         self.button.setToolTip(self.tr("Load it as the target.") if copy is not None and copy.same_repo else "")
         wanted = "primaryButton" if view.recommended and not view.progress and copy is None else ""
@@ -212,6 +215,10 @@ class GroupRow(QFrame):
             self.show_view(view)
         else:
             self.downloadRequested.emit(view)
+
+    @property
+    def _can_be_loaded(self) -> bool:
+        return self.view.group.format is ModelFormat.GGUF or mlx_is_installed()
 
     @property
     def _asks_for_verdict(self) -> bool:

@@ -1,4 +1,4 @@
-"""Whether a file on the Hub could draft for the target in use: its beginning is fetched and judged like a file here."""
+"""Whether a model on the Hub could draft for the target in use: a little of it is fetched and judged like one here."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from typing import Protocol
 from PySide6.QtCore import QObject, Signal
 
 from forespeak.errors import UserFacingError
-from forespeak.models.formats import ModelFormat
+from forespeak.models.formats import model_stem
 from forespeak.models.gguf import GgufError, GgufKind
 from forespeak.models.hub_client import HubClient
 from forespeak.models.hub_files import HubFileGroup
-from forespeak.models.remote_header import read_remote_header
-from forespeak.pairing.compatibility import judge
-from forespeak.pairing.members import member_at, member_of
-from forespeak.pairing.verdict_cache import VerdictCache
+from forespeak.pairing.compatibility import Judge
+from forespeak.pairing.remote_models import remote_verdict
 from forespeak.ui.disk_models import short_words
 from forespeak.ui.latest import Latest
 from forespeak.ui.pair_controller import Fit
@@ -36,12 +34,9 @@ class RemoteJudge:
         self._client, self._cache = client, cache
 
     def __call__(self, target: Path, group: HubFileGroup, stopped: Callable[[], bool]) -> Fit | None:
-        place = self._cache / "headers"
-        header = read_remote_header(self._client(), group.repo, group.revision, group.files[0], place, stopped)
-        if header is None:
-            return None
-        verdict = judge(member_at(target), member_of(header), VerdictCache(self._cache / "verdicts"))
-        return Fit(verdict.usable, short_words(verdict), verdict.reason)
+        judge = Judge(self._cache / "verdicts")
+        verdict = remote_verdict(self._client(), target, group, self._cache / "headers", judge, stopped)
+        return None if verdict is None else Fit(verdict.usable, short_words(verdict), verdict.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +71,9 @@ class HubVerdicts(QObject):
 
     def of(self, group: HubFileGroup) -> GroupVerdict:
         target = self._target
-        can_be_read = group.format is ModelFormat.GGUF and group.kind is GgufKind.MODEL and group.downloadable
-        if target is None or not can_be_read:
+        if target is None or group.kind is not GgufKind.MODEL or not group.downloadable:
             return GroupVerdict()
-        return GroupVerdict(target.stem, self._found.get((target, group)), group == self._asked)
+        return GroupVerdict(model_stem(target), self._found.get((target, group)), group == self._asked)
 
     def ask(self, group: HubFileGroup) -> None:
         """Instead of what was asked before."""

@@ -231,17 +231,11 @@ class HubView(QObject):
     @Slot(object, bool)
     def _use_download(self, download: Download, draft: bool) -> None:
         if download.state is DownloadState.DONE:
-            self.useRequested.emit(loaded_path(download), draft)
+            self.useRequested.emit(download.model_path, draft)
 
     @Slot(object)
     def _show_model(self, download: Download) -> None:
-        self.showRequested.emit(loaded_path(download))
-
-
-def loaded_path(download: Download) -> Path:
-    """What an engine loads of it: the first file, or the folder of an MLX model."""
-    first = download.paths[0]
-    return first if first.suffix.lower() == ".gguf" else first.parent
+        self.showRequested.emit(download.model_path)
 
 
 def _tr(words: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from forespeak.errors import UserFacingError
 from forespeak.models.file_hashes import FileHashes
 from forespeak.models.folders import Folders
+from forespeak.models.formats import on_apple_silicon
 from forespeak.models.good_pairs import good_pairs
 from forespeak.models.hub_errors import offline_error
 from forespeak.models.hub_results import HubRepo
@@ -141,7 +140,7 @@ class ModelsView(QObject):
         return page
 
     def _make_pairs(self) -> GoodPairs:
-        mlx = sys.platform == "darwin" and platform.machine() == "arm64"
+        mlx = on_apple_silicon()
         pairs = GoodPairs(good_pairs(), self.fetcher, lambda size: fit_of(size, self.hub.machine()), mlx)
         pairs.pairRequested.connect(self._use_pair)
         pairs.downloadsRequested.connect(self._show_downloads)

@@ -63,6 +63,7 @@ class PairEntry(QObject):
             self._controller.close()
 
     def _make_page(self) -> PageWidget:
+        from forespeak.models.formats import mlx_is_installed, on_apple_silicon
         from forespeak.models.good_pairs import good_pairs
         from forespeak.models.memory import fit_of
         from forespeak.pairing.pair_memory import PairFiles
@@ -98,7 +99,9 @@ class PairEntry(QObject):
             self,
             load_request=session.load_request,
         )
-        goods = targets_that_fit(good_pairs(), lambda size: fit_of(size, view.hub.machine()))
+        # MLX is the better engine on Apple silicon alone.
+        mlx = on_apple_silicon() and mlx_is_installed()
+        goods = targets_that_fit(good_pairs(), lambda size: fit_of(size, view.hub.machine()), mlx=mlx)
         self.page = PairPage(self._controller, goods)
         self.page.useRequested.connect(self.use)
         self.page.discoverRequested.connect(self._discover)
@@ -188,11 +191,13 @@ def _machine_without_chat(session: Session) -> Machine:
     return machine_without(session.pair.engine_pid, session.pair.status.plan)
 
 
-def engine_name() -> str:
-    """Name and version of what computes, as it is kept with measurements."""
+def engine_name(target: Path) -> str:
+    """Name and version of what computes a pair, as it is kept with measurements."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
+        if target.is_dir():
+            return f"MLX {version('mlx')}, mlx-lm {version('mlx-lm')}"
         return f"llama-cpp-python {version('llama-cpp-python')}"
     except PackageNotFoundError:
-        return "llama.cpp"
+        return "MLX" if target.is_dir() else "llama.cpp"

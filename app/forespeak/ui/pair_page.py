@@ -10,6 +10,7 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from forespeak.errors import UserFacingError
+from forespeak.models.formats import model_stem
 from forespeak.models.good_pairs import GoodModel
 from forespeak.models.sizes import size_words
 from forespeak.pairing.named_pair import NamedPair
@@ -268,7 +269,7 @@ class PairPage(PageWidget):
             self.title.setText(self.tr("Find a draft"))
             self.subtitle.setText(self.tr("A small draft with the same vocabulary makes a large target faster."))
             return
-        name = state.target.stem if found is None else found.target.name.removesuffix(".gguf")
+        name = model_stem(state.target) if found is None else found.target.name.removesuffix(".gguf")
         self.title.setText(self.tr("A draft for {name}").format(name=name))
         parts = []
         if found is not None:

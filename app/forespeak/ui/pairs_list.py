@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from forespeak.models.formats import model_stem
 from forespeak.pairing.named_pair import NamedPair
 from forespeak.ui.badge import Badge, BadgeTone
 from forespeak.ui.draft_sources import chain_words, in_order
@@ -96,8 +97,8 @@ class PairLine(FoldingRow):
         self.pair = pair
         self.name.set_words(pair.name)
         self.badge.set_words(self.tr("Default") if pair.is_default else "", BadgeTone.QUIET)
-        draft = self.tr("no draft model") if pair.draft is None else pair.draft.path.stem
-        self.models.setText(f"{pair.target.path.stem} + {draft}")
+        draft = self.tr("no draft model") if pair.draft is None else model_stem(pair.draft.path)
+        self.models.setText(f"{model_stem(pair.target.path)} + {draft}")
         measured = pair.measurement
         if measured is None:
             self.gain.setText("—")

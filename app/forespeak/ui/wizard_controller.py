@@ -45,8 +45,8 @@ class HubStatus:
 
 
 class WizardController(QObject):
-    """`engine_name`: name and version of what computes, to be kept with measurements. `load_request`: how a pair would
-    be loaded for a chat; it is tested on the same devices.
+    """`engine_name`: name and version of what computes a target, to be kept with measurements. `load_request`: how a
+    pair would be loaded for a chat; it is tested on the same devices.
     """
 
     changed = Signal()
@@ -69,7 +69,7 @@ class WizardController(QObject):
         keeper: PairsKeeper,
         file: WizardFile,
         worker: Worker,
-        engine_name: Callable[[], str] = str,
+        engine_name: Callable[[Path], str] = lambda _: "",
         parent: QObject | None = None,
         *,
         load_request: Callable[[Path, Path | None], LoadRequest] = LoadRequest,
@@ -411,7 +411,7 @@ class WizardController(QObject):
 
     @Slot(object)
     def _tested(self, result: QuickResult) -> None:
-        measurement = result.measurement(self._engine_name())
+        measurement = result.measurement(self._engine_name(result.test.target))
         key = self.state.chosen
         if measurement is None or key is None:
             return

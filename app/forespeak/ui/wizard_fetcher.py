@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -12,8 +13,9 @@ from PySide6.QtCore import QObject, Signal, Slot
 from forespeak.errors import UserFacingError
 from forespeak.models.download_queue import Download
 from forespeak.models.download_record import DownloadState
+from forespeak.models.formats import ModelFormat
 from forespeak.models.good_pairs import GoodModel, group_of
-from forespeak.models.hub_files import HubFileGroup
+from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.sizes import size_words
 from forespeak.ui.background import Worker
 from forespeak.ui.pair_fetcher import AskRepo
@@ -65,7 +67,7 @@ class Wanted:
     def key(self) -> str:
         """Tells it from all others, also after a restart; empty if nothing is wanted."""
         if self.group is not None:
-            return f"{self.group.repo}/{self.group.files[0].path}"
+            return _key(self.group.repo, self.group.format, self.group.files)
         return "" if self.good is None else f"{self.good.repo}/{self.good.file or ''}"
 
 
@@ -172,15 +174,20 @@ class Fetcher(QObject):
     def downloads_changed(self) -> None:
         """To be told when the downloads have moved on."""
         for download in self._downloads.downloads:
-            key = _key(download)
+            key = _key_of(download)
             self.changed.emit(key)
             if download.state is DownloadState.DONE and key in self._begun:
                 self._begun.discard(key)
-                self.arrived.emit(key, download.paths[0])
+                self.arrived.emit(key, download.model_path)
 
     def _find(self, key: str) -> Download | None:
-        return next((each for each in reversed(self._downloads.downloads) if _key(each) == key), None)
+        return next((each for each in reversed(self._downloads.downloads) if _key_of(each) == key), None)
 
 
-def _key(download: Download) -> str:
-    return f"{download.repo}/{download.files[0].path}" if download.files else download.repo
+def _key_of(download: Download) -> str:
+    return _key(download.repo, download.format, download.files)
+
+
+def _key(repo: str, format_: ModelFormat, files: Sequence[HubFile]) -> str:
+    """An MLX model is its whole repo, as its `GoodModel` knows."""
+    return f"{repo}/{files[0].path}" if format_ is ModelFormat.GGUF and files else f"{repo}/"

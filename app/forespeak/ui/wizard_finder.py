@@ -10,7 +10,6 @@ from typing import Protocol
 from forespeak.engines.engine import LoadRequest
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import Folders
-from forespeak.models.formats import ModelFormat
 from forespeak.models.good_pairs import GoodModel, GoodPair, best_first
 from forespeak.models.hub import Hub
 from forespeak.models.library import LibraryItem
@@ -87,7 +86,7 @@ class DiskFinder:
         offers += made_offers(offer, self._models_folder())
         machine = self._machine()
         learned = PairFiles(self._where.pairs)
-        speed = machine_speed(learned.everything(), self._where.data)
+        speed = machine_speed(learned.everything(), self._where.data, format_=offer.format)
         knowledge = local_knowledge(
             target,
             Judge(self._where.cache / "verdicts"),
@@ -95,7 +94,7 @@ class DiskFinder:
             learned,
             memory_settings(self._request(target), machine),
             machine,
-            (lambda _: None) if hub is None else hub.header,
+            (lambda _: None) if hub is None else hub.member,
         )
         costs = None if offer.shape is None else speed.costs(offer.shape, target)
         return Found(
@@ -123,11 +122,11 @@ class DiskFinder:
         return offer_at(path) if item is None else local_offer(item)
 
 
-def targets_that_fit(pairs: Sequence[GoodPair], fit_of: Callable[[int], Fit]) -> tuple[GoodModel, ...]:
-    """Those of well-known pairs that our engine runs and this machine holds, each once, best first."""
+def targets_that_fit(pairs: Sequence[GoodPair], fit_of: Callable[[int], Fit], *, mlx: bool) -> tuple[GoodModel, ...]:
+    """Those of well-known pairs that this machine holds, each once, best first; `mlx`: those in that format as well."""
     found: dict[tuple[str, str | None], GoodModel] = {}
-    for pair, fit in best_first(pairs, fit_of, mlx=False):
-        if fit is not Fit.TOO_LARGE and pair.format is ModelFormat.GGUF:
+    for pair, fit in best_first(pairs, fit_of, mlx=mlx):
+        if fit is not Fit.TOO_LARGE:
             found.setdefault((pair.target.repo, pair.target.file), pair.target)
     return tuple(found.values())
 

@@ -67,7 +67,8 @@ def line_of(candidate: Candidate, found: Found) -> CandidateLine:
         name = offer.group.name
     elif offer is not None and offer.good is not None:
         name = offer.good.name
-    if offer is not None and offer.label and offer.label.lower() not in name.lower():
+    # Repos of MLX models write 4bit, where the label says 4-bit.
+    if offer is not None and offer.label and _plain(offer.label) not in _plain(name):
         name = f"{name} · {offer.label}"
     return CandidateLine(
         key_of(candidate),
@@ -85,6 +86,10 @@ def line_of(candidate: Candidate, found: Found) -> CandidateLine:
         _details(candidate),
         offer is not None and offer.making is not None,
     )
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "")
 
 
 def _place(offer: Offer | None, kind: CandidateKind, target: Offer) -> str:
