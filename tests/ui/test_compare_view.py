@@ -195,6 +195,10 @@ def test_paused_gone_on_and_ended_by_buttons(opened: Opener, qtbot: QtBot) -> No
     qtbot.waitUntil(lambda: controller.status.state is CompareState.PAUSED)
     assert running.doing.text() == "Paused"
     assert running.pause_button.text() == "Go on"
+    # What is done by now, though no other run has begun.
+    total = controller.status.total
+    assert running.left.text() == f"1 of {total} runs"
+    assert found.page.tabs.tabText(COMPARE_TAB) == f"Paused {100 // total} %"
     gate.clear()
     QTest.mouseClick(running.pause_button, Qt.MouseButton.LeftButton)
     assert running.pause_button.text() == "Pause"

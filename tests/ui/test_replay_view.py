@@ -62,6 +62,23 @@ def test_the_button_plays_and_both_lanes_write(view: ReplayView, clock: Clock) -
     assert not view.player.playing
 
 
+def test_where_the_focus_is_can_be_seen(view: ReplayView) -> None:
+    assert view.play_button.hasFocus()
+    QTest.keyClick(view.play_button, Qt.Key.Key_Return)
+    assert view.player.playing
+    QTest.keyClick(view.play_button, Qt.Key.Key_Space)
+    assert not view.player.playing
+    QTest.keyClick(view.play_button, Qt.Key.Key_Home)
+    assert view.player.position == 0.0
+    lane = view.lanes[0]
+    before = lane.grab().toImage()
+    QTest.keyClick(view.play_button, Qt.Key.Key_Backtab)
+    assert view.lanes[1].text.body.hasFocus()
+    QTest.keyClick(view.lanes[1].text.body, Qt.Key.Key_Backtab)
+    assert lane.text.body.hasFocus()
+    assert lane.grab().toImage() != before
+
+
 def test_keys_move_and_choose_the_speed(view: ReplayView) -> None:
     QTest.keyClick(view, Qt.Key.Key_Home)
     assert words(view) == ("", "")

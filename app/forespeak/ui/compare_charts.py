@@ -112,7 +112,7 @@ class ShareBars(CardChart):
         for number, (name, share) in enumerate(self._lanes):
             y = number * self._ROW
             painter.setPen(QColor(self.theme.ink))
-            shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, int(label))
+            shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, int(label))
             painter.drawText(QRectF(0, y, label, self._ROW), middle, shown)
             bar = track.translated(0, y + (self._ROW - track.height()) / 2)
             painter.setPen(Qt.PenStyle.NoPen)

@@ -275,6 +275,10 @@ class CompareController(QObject):
 
     def _run_ended(self, run: Run) -> None:
         self.runEnded.emit(self._lanes[run.task.where], run.rate)
+        status = self.status
+        if run.task.repetition is not None:
+            # The next run may be long in coming: a pause begins here.
+            self._set(replace(status, done=min(status.done + 1, status.total)))
         if run.failure is not None:
             words = self.tr("A run failed, which is recorded: {0}").format(run.failure)
             self._set(replace(self.status, problem=words))

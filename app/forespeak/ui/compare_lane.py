@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from PySide6.QtCore import QRect, Qt, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from forespeak.speculation.trace import Step, StepCounter
@@ -86,6 +86,7 @@ class LaneView(QFrame):
         self.card = TokenCard(self)
         self.card.hide()
         self.text.body.tokenPointed.connect(self._show_card)
+        self.text.body.focusMoved.connect(self.update)
         head = QHBoxLayout()
         head.setSpacing(12)
         head.addWidget(self.name, 1)
@@ -182,6 +183,15 @@ class LaneView(QFrame):
             length = counter.speculated_emitted / counter.speculated_steps
             parts.append(self.tr("{0} tokens from each check").format(f"{length:.1f}"))
         self.facts.setText(" · ".join(parts) if counter.generated else self.tr("Waiting for the first token"))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.text.body.focused_by_keyboard:
+            painter = QPainter(self)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(QColor(self._theme.accent), 2))
+            painter.drawRoundedRect(self.rect().toRectF().adjusted(1, 1, -1, -1), 11, 11)
+            painter.end()
 
     @Slot(object, QRect)
     def _show_card(self, ref: TokenRef | None, place: QRect) -> None:

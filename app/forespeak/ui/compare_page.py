@@ -82,10 +82,11 @@ class ComparePage(PageWidget):
         self._work.setCurrentWidget(self.setup)
         self.tabs.setTabText(COMPARE_TAB, self.tr("New comparison"))
 
-    def show_running(self, words: str = "") -> None:
+    def show_running(self, words: str = "", *, paused: bool = False) -> None:
         """`words`: how far it is, for the tab."""
         self._work.setCurrentWidget(self.running)
-        self.tabs.setTabText(COMPARE_TAB, self.tr("Running {0}").format(words).strip())
+        doing = self.tr("Paused {0}") if paused else self.tr("Running {0}")
+        self.tabs.setTabText(COMPARE_TAB, doing.format(words).strip())
 
     def show_tab(self, tab: int) -> None:
         self.tabs.setCurrentIndex(tab)

@@ -50,11 +50,14 @@ class CompareRunning(QWidget):
         self.lanes: list[LaneView] = []
         self._both = SideBySide()
         head = QHBoxLayout()
+        # As far as the lanes below, which leave room for a scroll bar.
+        head.setContentsMargins(0, 0, 6, 0)
         head.setSpacing(10)
         head.addWidget(self.doing, 1)
         head.addWidget(self.pause_button)
         head.addWidget(self.stop_button)
         progress = QHBoxLayout()
+        progress.setContentsMargins(0, 0, 6, 0)
         progress.setSpacing(14)
         progress.addWidget(self.bar, 1)
         progress.addWidget(self.left)
@@ -143,6 +146,7 @@ class CompareRunning(QWidget):
         if seconds_left is not None and not self._paused:
             parts.append(self.tr("about {0} left").format(time_words(seconds_left)))
         self.left.setText(" · ".join(parts))
+        self.left.setVisible(bool(parts))
         self.bar.setAccessibleName(self.tr("Progress: {0}").format(self.left.text()))
 
     def show_problem(self, words: str) -> None:

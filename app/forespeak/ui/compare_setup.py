@@ -99,7 +99,7 @@ class CompareSetup(QWidget):
         self._area = scrolled(inside)
         below = QFrame()
         row = QHBoxLayout(below)
-        row.setContentsMargins(0, 8, 0, 0)
+        row.setContentsMargins(0, 8, 6, 0)
         row.setSpacing(12)
         words = QVBoxLayout()
         words.setSpacing(2)

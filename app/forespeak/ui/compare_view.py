@@ -338,7 +338,7 @@ class CompareView(QObject):
         if status.problem:
             running.show_problem(status.problem)
         share = f"{100 * status.done // status.total} %" if status.total else ""
-        page.show_running(share)
+        page.show_running(share, paused=status.state is CompareState.PAUSED)
         button.setText(self.tr("Compare ({0})").format(share) if share else self.tr("Compare"))
 
     @Slot(str)

@@ -74,6 +74,16 @@ class _Scrubber(QSlider):
         self.jumped.emit(QStyle.sliderValueFromPosition(0, _SLIDER_STEPS, at, room))
 
 
+class _PlayButton(QPushButton):
+    """Has the focus of the whole replay, which is seen by it; the keys are the replay's."""
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
+            self.click()
+        else:
+            event.ignore()
+
+
 class ReplayView(QWidget):
     """Two lanes of one prompt. Space plays, arrows move, 1 and 2 choose the speed, S goes step by step."""
 
@@ -110,11 +120,12 @@ class ReplayView(QWidget):
         column.addWidget(both)
         column.addLayout(self._make_controls())
         column.addWidget(self.story)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setFocusProxy(self.play_button)
         self.setAccessibleName(self.tr("Replay"))
-        self.setAccessibleDescription(
-            self.tr("Space plays and pauses. Arrow keys move. 1 and 2 choose the speed, S goes step by step.")
-        )
+        keys = self.tr("Space plays and pauses. Arrow keys move. 1 and 2 choose the speed, S goes step by step.")
+        self.setAccessibleDescription(keys)
+        self.play_button.setAccessibleDescription(keys)
         self.prompts.activated.connect(self._choose)
         self.against.activated.connect(self._choose_lane)
         self.player.moved.connect(self._moved)
@@ -123,7 +134,7 @@ class ReplayView(QWidget):
         self._show_state()
 
     def _make_controls(self) -> QBoxLayout:
-        self.play_button = QPushButton()
+        self.play_button = _PlayButton()
         self.play_button.setIconSize(QSize(18, 18))
         self.play_button.setFixedWidth(48)
         self.play_button.clicked.connect(self._play_clicked)
