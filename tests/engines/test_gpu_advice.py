@@ -25,7 +25,7 @@ def built_for(*names: str, devices: tuple[Device, ...] = ()) -> EngineFacts:
 
 def test_without_a_gpu_there_is_nothing_to_explain() -> None:
     advice = gpu_advice(PLAIN, WELL)
-    assert (advice.found, advice.used, advice.paragraphs) == ((), (), ())
+    assert (advice.found, advice.used, advice.reasons, advice.commands) == ((), (), (), ())
     assert advice.build == "for processors only"
 
 
@@ -57,7 +57,6 @@ def test_a_build_for_processors_is_replaced_by_a_command(tmp_path: Path) -> None
     (command,) = advice.commands
     assert command.startswith('CMAKE_ARGS="-DGGML_CUDA=ON" pip install --force-reinstall')
     assert "--no-binary llama-cpp-python llama-cpp-python==" in command
-    assert advice.paragraphs == (reason, command)
     # uv's table overrules the environment, so in a checkout the table has to be edited.
     inside = gpu_advice(PLAIN, replace(WELL, gpus=(CARD,), checkout=tmp_path))
     assert (

@@ -21,6 +21,7 @@ class ScriptedMachine:
 
     devices: tuple[Device, ...] = (CPU,)
     unused: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
     problem: Exception | None = None
     asked: int = 0
     weighed: list[LoadRequest] = field(default_factory=list)
@@ -30,7 +31,7 @@ class ScriptedMachine:
         self.asked += 1
         if self.problem is not None:
             raise self.problem
-        return Findings(self.devices, self.unused)
+        return Findings(self.devices, self.unused, self.commands)
 
     def weigh(self, request: LoadRequest) -> MemoryPlan:
         self.weighed.append(request)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
+from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from forespeak.errors import UserFacingError
@@ -67,6 +69,33 @@ def test_a_machine_without_a_gpu_says_so_and_why(qtbot: QtBot, machine: Scripted
     assert view.reasons.text() == "A card is there.\n\nIts driver is not."
     view.why.click()
     assert not view.reasons.isVisible()
+
+
+def test_commands_are_copied_as_they_are_typed(qtbot: QtBot, machine: ScriptedMachine, view: DevicesView) -> None:
+    machine.unused = ("A card is there. Build it anew:",)
+    machine.commands = ("set UP", "build --no-binary everything")
+    view.again.click()
+    qtbot.waitUntil(lambda: bool(view.words))
+    assert not view.commands.isVisible()
+    view.why.click()
+    assert view.commands.isVisible()
+    view.copy.click()
+    assert QGuiApplication.clipboard().text() == "set UP\nbuild --no-binary everything"
+    machine.commands = ()
+    view.again.click()
+    qtbot.waitUntil(lambda: not view.commands.isVisible())
+    assert view.reasons.isVisible()
+    assert not view.copy.isVisible()
+
+
+def test_no_name_makes_the_page_wide(qtbot: QtBot, machine: ScriptedMachine, view: DevicesView) -> None:
+    long = "a_name_without_any_place_to_break_" * 5
+    machine.devices = (replace(FIRST, name=long, description=long), replace(CPU, description="圖形處理器🚀" * 20))
+    view.again.click()
+    qtbot.waitUntil(lambda: bool(view.words))
+    assert view.minimumSizeHint().width() < 420
+    assert view.words[0].replace("\u200b", "") == long
+    assert "圖形處理器🚀" * 20 in view.words[3]
 
 
 def test_a_driver_that_ends_its_process_is_told(qtbot: QtBot, machine: ScriptedMachine, view: DevicesView) -> None:

@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.devices import Device
@@ -92,6 +94,21 @@ def test_what_there_is_can_be_chosen_beside_automatic(desk: Desk) -> None:
     assert choices(desk.page.device) == ["Automatic", "CUDA0 · A card", "Processor only"]
     assert choices(desk.page.draft_device) == ["As the target", "CUDA0 · A card", "Processor only"]
     assert desk.told == [], "finding something changes no setting"
+
+
+def test_a_long_name_is_cut_and_told_whole(qtbot: QtBot, desk: Desk) -> None:
+    long = "A card with <b>a name</b> " * 8
+    desk.find(replace(FIRST, description=long), CPU)
+    choose(desk.page.device, "CUDA0")
+    desk.page.resize(300, 900)
+    box = desk.page.device
+    assert box.width() < box.fontMetrics().horizontalAdvance(box.currentText())
+    cut = box.grab().toImage()
+    box.setItemText(box.currentIndex(), box.currentText() + "and more")
+    assert box.grab().toImage() == cut, "what lies beyond the cut is not painted over the arrow"
+    help_event = QHelpEvent(QEvent.Type.ToolTip, QPoint(5, 5), box.mapToGlobal(QPoint(5, 5)))
+    QApplication.sendEvent(box, help_event)
+    assert "&lt;b&gt;a name&lt;/b&gt;" in box.toolTip()
 
 
 def test_layers_have_words_below_nought(desk: Desk) -> None:

@@ -36,11 +36,6 @@ class GpuAdvice:
     reasons: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
 
-    @property
-    def paragraphs(self) -> tuple[str, ...]:
-        """Reasons and commands to be read together."""
-        return (*self.reasons, "\n".join(self.commands)) if self.commands else self.reasons
-
 
 def gpu_advice(facts: EngineFacts, here: Surroundings) -> GpuAdvice:
     """What the engine uses of what the machine has, and why not the rest."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.ui.form import caption
 from forespeak.ui.hardware_controller import HardwareController
 from forespeak.ui.hardware_words import device_words
 from forespeak.ui.restyle import restyle
+from forespeak.ui.theme import code_font
+
+_LONG_WORD = re.compile(r"[!-~]{24,}")
 
 
 class DevicesView(QWidget):
@@ -38,6 +44,16 @@ class DevicesView(QWidget):
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self.reasons.setAccessibleName(self.why.text())
+        self.commands = QPlainTextEdit()
+        self.commands.setReadOnly(True)
+        self.commands.setFont(code_font())
+        self.commands.setTabChangesFocus(True)
+        self.commands.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.commands.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.commands.setAccessibleName(self.tr("Commands"))
+        self.copy = QPushButton(self.tr("Copy the commands"))
+        self.copy.setAutoDefault(False)
+        self.copy.clicked.connect(self._copy)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         buttons.addWidget(self.again)
@@ -46,7 +62,7 @@ class DevicesView(QWidget):
         heading = QLabel(self.tr("Devices"))
         restyle(heading, heading=True)
         column = QVBoxLayout(self)
-        column.setContentsMargins(0, 10, 0, 0)
+        column.setContentsMargins(0, 6, 0, 0)
         column.setSpacing(3)
         column.addWidget(heading)
         column.addWidget(caption(self.tr("What this machine has that the engine can compute on.")))
@@ -57,6 +73,9 @@ class DevicesView(QWidget):
         column.addLayout(buttons)
         column.addSpacing(5)
         column.addWidget(self.reasons)
+        column.addWidget(self.commands)
+        column.addSpacing(5)
+        column.addWidget(self.copy, 0, Qt.AlignmentFlag.AlignLeft)
         controller.changed.connect(self._show)
         self._show()
 
@@ -83,6 +102,12 @@ class DevicesView(QWidget):
         self.again.setEnabled(not self._controller.asking)
         unused = () if findings is None else findings.unused
         self.reasons.setText("\n\n".join(unused))
+        commands = () if findings is None else findings.commands
+        self.commands.setPlainText("\n".join(commands))
+        self.copy.setText(self.tr("Copy the command") if len(commands) == 1 else self.tr("Copy the commands"))
+        lines = len(commands) * self.commands.fontMetrics().lineSpacing()
+        # Frame, the document's margin, and the bar below lines that are too long.
+        self.commands.setFixedHeight(lines + 2 * round(self.commands.document().documentMargin()) + 28)
         self.why.setVisible(bool(unused))
         self._show_reasons()
 
@@ -95,9 +120,9 @@ class DevicesView(QWidget):
         findings = self._controller.findings
         for place, device in enumerate(() if findings is None else findings.devices):
             for column, words in enumerate((device.name, device_words(device))):
-                label = QLabel(words)
+                label = QLabel(_LONG_WORD.sub(_foldable, words))
                 label.setTextFormat(Qt.TextFormat.PlainText)
-                label.setWordWrap(column == 1)
+                label.setWordWrap(column == 1 or _LONG_WORD.search(words) is not None)
                 restyle(label, muted=column == 1)
                 self._grid.addWidget(label, place, column, Qt.AlignmentFlag.AlignTop)
                 self._labels.append(label)
@@ -105,4 +130,16 @@ class DevicesView(QWidget):
 
     @Slot()
     def _show_reasons(self) -> None:
-        self.reasons.setVisible(self.why.isChecked() and bool(self.reasons.text()))
+        shown = self.why.isChecked() and bool(self.reasons.text())
+        self.reasons.setVisible(shown)
+        for part in (self.commands, self.copy):
+            part.setVisible(shown and bool(self.commands.toPlainText()))
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.commands.toPlainText())
+
+
+def _foldable(word: re.Match[str]) -> str:
+    """With places where a line may end: a label breaks nowhere else, and would make the page as wide."""
+    return "\u200b".join(word[0][at : at + 12] for at in range(0, len(word[0]), 12))

@@ -22,10 +22,13 @@ _PAUSE_MS = 250
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """`devices`: what the engine can compute on. `unused`: why it does not use a GPU that is here, in paragraphs."""
+    """`devices`: what the engine can compute on. `unused`: why it does not use a GPU that is here, in paragraphs;
+    `commands`: what would change that, to be typed in order.
+    """
 
     devices: tuple[Device, ...]
     unused: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
 
     @property
     def gpus(self) -> tuple[Device, ...]:
@@ -43,7 +46,8 @@ def ask_engine() -> Findings:
     facts = engine_facts()
     if facts.problem is not None:
         raise UserFacingError("It could not be found out which devices there are.", facts.problem)
-    return Findings(facts.devices, gpu_advice(facts, surroundings()).paragraphs)
+    advice = gpu_advice(facts, surroundings())
+    return Findings(facts.devices, advice.reasons, advice.commands)
 
 
 class HardwareController(QObject):

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QComboBox, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, Qt, Signal, Slot
+from PySide6.QtGui import QPaintEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QSpinBox,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QWidget,
+)
 
 from forespeak.engines.devices import Device, automatic_gpus, draft_setting, target_setting
 from forespeak.engines.engine import CPU_DEVICE, Loaded, Split
@@ -51,20 +60,12 @@ class HardwarePage(QWidget):
         self._shown = Preferences()
         # A list of choices tells of its first entry.
         self._filling = True
-        # A form does not notice when a part of it grows that is a whole list.
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 16, 8, 0)
-        column.setSpacing(8)
-        column.addWidget(
+        form = form_of(self)
+        form.addRow(
             caption(self.tr("These take effect when the model is loaded again, which happens as this window closes."))
         )
         self.devices = DevicesView(controller)
-        column.addWidget(self.devices)
-        fields = QWidget()
-        column.addWidget(fields)
-        column.addStretch(1)
-        form = form_of(fields)
-        form.setContentsMargins(0, 0, 0, 8)
+        form.addRow(self.devices)
         add_heading(form, self.tr("Target"), self.tr("Layers that are on no GPU are computed by the processor."))
         self.device = _combo(self._take)
         self.layers = LayersBox({_ALL: self.tr("As many as fit")})
@@ -265,8 +266,29 @@ class HardwarePage(QWidget):
         return next(row for name, row in rows.items() if getattr(wanted, name) != getattr(before, name))
 
 
+class _DeviceBox(QComboBox):
+    """Cuts a name that is too long where its room ends; the tool tip has all of it."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, option = QStylePainter(self), QStyleOptionComboBox()
+        self.initStyleOption(option)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        part = QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self).width()
+        words = option.currentText
+        option.currentText = option.fontMetrics.elidedText(words, Qt.TextElideMode.ElideRight, room)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+        painter.end()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip:
+            # Escaped: a tool tip takes what looks like markup for markup.
+            self.setToolTip(escape(self.currentText()))
+        return super().event(event)
+
+
 def _combo(changed: object) -> QComboBox:
-    combo = QComboBox()
+    combo = _DeviceBox()
     # A long name of a card must not make the page as wide.
     combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     combo.setMinimumContentsLength(18)

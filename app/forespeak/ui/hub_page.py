@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QSpinBox, QWidget
 
 from forespeak.errors import UserFacingError
 from forespeak.models.hub_settings import (
@@ -17,7 +17,7 @@ from forespeak.models.hub_settings import (
     forced_offline,
     may_carry_token,
 )
-from forespeak.ui.form import add_heading, add_row, caption, form_of
+from forespeak.ui.form import FormLayout, add_heading, add_row, caption, form_of, stacked
 from forespeak.ui.hub_account import HubAccount
 from forespeak.ui.restyle import restyle
 from forespeak.ui.token_entry import TokenEntry
@@ -48,11 +48,7 @@ class HubPage(QWidget):
         self.offline = QCheckBox(self.tr("Work offline"))
         self.offline.toggled.connect(self._take_offline)
         self.offline_note = caption("")
-        offline = QVBoxLayout()
-        offline.setSpacing(3)
-        offline.addWidget(self.offline)
-        offline.addWidget(self.offline_note)
-        form.addRow("", offline)
+        form.addRow("", stacked(self.offline, self.offline_note))
         add_heading(
             form,
             self.tr("Token"),
@@ -135,7 +131,7 @@ class HubPage(QWidget):
 class CheckedLine:
     """A field for an address, and below it what is wrong with what stands there."""
 
-    def __init__(self, form: QFormLayout, words: str, otherwise: str) -> None:
+    def __init__(self, form: FormLayout, words: str, otherwise: str) -> None:
         self._form = form
         self.field = QLineEdit()
         self.field.setPlaceholderText(otherwise)

@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
 from forespeak.engines.engine import CacheType
-from forespeak.ui.form import CheckedRow, add_row, caption, form_of, whole_box
+from forespeak.ui.form import CheckedRow, add_check, add_row, caption, form_of, whole_box
 from forespeak.ui.preferences import Preferences
 
 _LEAST_CONTEXT = 256
@@ -60,14 +60,12 @@ class ModelPage(QWidget):
         self.flash_attention.currentIndexChanged.connect(self._take_flash)
         self.reproducible = QCheckBox(self.tr("Reproducible to the last token"))
         self.reproducible.toggled.connect(self._take)
-        form.addRow("", self.reproducible)
-        form.addRow(
-            "",
-            caption(
-                self.tr(
-                    "Checking several tokens at once then gives the same scores as one by one, so that speculation on "
-                    "and off write the same words even where two tokens tie. Slower, and takes more memory."
-                )
+        add_check(
+            form,
+            self.reproducible,
+            self.tr(
+                "Checking several tokens at once then gives the same scores as one by one, so that speculation on "
+                "and off write the same words even where two tokens tie. Slower, and takes more memory."
             ),
         )
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
-    QFormLayout,
+    QLabel,
     QPlainTextEdit,
     QRadioButton,
     QTabWidget,
@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.ui.background import Worker
-from forespeak.ui.form import add_row, caption, form_of, scrolled, whole_box
+from forespeak.ui.form import FormLayout, add_row, caption, form_of, scrolled, whole_box
 from forespeak.ui.hardware_controller import HardwareController
 from forespeak.ui.hardware_page import HardwarePage
 from forespeak.ui.model_page import ModelPage
@@ -82,6 +82,7 @@ class SettingsDialog(QDialog):
         layout.setContentsMargins(16, 12, 16, 12)
         layout.addWidget(self.tabs, 1)
         layout.addWidget(buttons)
+        self.setMinimumSize(480, 400)
         self.resize(600, 640)
         self.tabs.currentChanged.connect(self._page_changed)
         self._page_changed(0)
@@ -134,15 +135,30 @@ class SettingsDialog(QDialog):
     # -- pages
 
     def _chat_page(self) -> QWidget:
-        page, form = _page()
+        page, fields = QWidget(), QWidget()
         example = self.tr("For example: Answer briefly and name your sources.")
         self.chat_prompt = _prompt_box(example)
         self.chat_prompt.textChanged.connect(self._take_chat_prompt)
-        why = self.tr("The model reads it before the first message. A change counts from the next reply on.")
-        add_row(form, self.tr("System prompt of this chat"), self.chat_prompt, why)
         self.system_prompt = _prompt_box(example)
         self.system_prompt.textChanged.connect(self._take)
-        add_row(form, self.tr("System prompt of new chats"), self.system_prompt)
+        why = self.tr("The model reads it before the first message. A change counts from the next reply on.")
+        column = QVBoxLayout(page)
+        column.setContentsMargins(8, 16, 8, 8)
+        column.setSpacing(6)
+        for words, box, note in (
+            (self.tr("System prompt of this chat"), self.chat_prompt, why),
+            (self.tr("System prompt of new chats"), self.system_prompt, ""),
+        ):
+            box.setAccessibleName(words)
+            box.setAccessibleDescription(note)
+            column.addWidget(QLabel(words))
+            column.addWidget(box, 1)
+            if note:
+                column.addWidget(caption(note))
+            column.addSpacing(10)
+        column.addWidget(fields)
+        form = form_of(fields)
+        form.setContentsMargins(0, 0, 0, 0)
         self.max_tokens = whole_box(0, 1_000_000, self._take)
         self.max_tokens.setSpecialValueText(self.tr("Until the context is full"))
         self.max_tokens.setSingleStep(64)
@@ -200,7 +216,7 @@ class SettingsDialog(QDialog):
             self.appearance.addItem(words, value)
         self.appearance.currentIndexChanged.connect(self._take)
         add_row(form, self.tr("Theme"), self.appearance)
-        self.colour_blind = QCheckBox(self.tr("Colours that colour-blind eyes can tell apart"))
+        self.colour_blind = QCheckBox(self.tr("For colour-blind eyes"))
         self.colour_blind.toggled.connect(self._take)
         add_row(form, self.tr("Colours"), self.colour_blind)
         self.marks = QComboBox()
@@ -258,10 +274,10 @@ def _prompt_box(example: str) -> QPlainTextEdit:
     box = QPlainTextEdit()
     box.setPlaceholderText(example)
     box.setTabChangesFocus(True)
-    box.setMinimumHeight(110)
+    box.setMinimumHeight(90)
     return box
 
 
-def _page() -> tuple[QWidget, QFormLayout]:
+def _page() -> tuple[QWidget, FormLayout]:
     page = QWidget()
     return page, form_of(page)
