@@ -16,6 +16,8 @@ from forespeak.engines.engine import CPU_DEVICE, Failed, LoadRequest
 from forespeak.engines.parity_result import ParityCase, ParityResult
 from forespeak.errors import UserFacingError
 from forespeak.models.download_record import DownloadState
+from forespeak.models.formats import ModelFormat
+from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.roots import own_root
 from forespeak.speculation.trace import Source
 from forespeak.ui.theme import DARK
@@ -247,6 +249,33 @@ def test_a_draft_from_the_hub_is_downloaded_in_place(qtbot: QtBot, tmp_path: Pat
         assert key not in world.page.draft.rows
         assert world.page.draft.rows[str(path)].button.text() == "Test"
         assert world.page.next.isEnabled()
+        assert world.page.banner.text() == ""
+
+
+def test_a_draft_in_the_mlx_format_arrives_as_its_folder(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("forespeak.models.library_item.mlx_is_installed", lambda: True)
+    files = (HubFile("config.json", 400), HubFile("model.safetensors", 710_000_000))
+    group = HubFileGroup("mlx/Llama-3.2-1B-Instruct-4bit", "c" * 40, "4-bit", ModelFormat.MLX, files)
+    with wizard(tmp_path, finder=FakeFinder(hub=[group])) as world:
+        at_drafts(qtbot, world)
+        world.page.hub_button.click()
+        key = "mlx/Llama-3.2-1B-Instruct-4bit/"
+        qtbot.waitUntil(lambda: key in world.page.draft.rows, timeout=PATIENCE)
+        row = world.page.draft.rows[key]
+        assert row.line.name == "Llama-3.2-1B-Instruct-4bit"
+        row.radio.click()
+        row.button.click()
+        qtbot.waitUntil(lambda: row.button.text() == "Cancel", timeout=PATIENCE)
+        first, _ = world.queue.of(world.download()).paths
+        folder = first.parent
+        folder.mkdir(parents=True)
+        come = item(folder.name, own_root(tmp_path / "models"), parameters=1_240_000_000, quantisation="4-bit")
+        world.library.items.append(replace(come, path=folder, format=ModelFormat.MLX, size_bytes=group.size_bytes))
+        world.queue.change(world.download(), state=DownloadState.DONE, done_bytes=group.size_bytes)
+        qtbot.waitUntil(lambda: str(folder) in world.page.draft.rows, timeout=PATIENCE)
+        assert world.controller.state.chosen == str(folder)
         assert world.page.banner.text() == ""
 
 
