@@ -73,7 +73,7 @@ def test_words_have_their_figures() -> None:
     of_target, of_draft = costs(0.03), costs(0.024)
     found = predict(of_target, of_draft, GOOD)
     words = draft_advice(BIG, of_target, TINY, of_draft, found, None)[0].words
-    assert words == "A drafted token costs 80% of a step of the target: even good drafts gain little."
+    assert words == "A drafted token costs 80 % of a step of the target: even good drafts gain little."
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 from PySide6.QtWidgets import QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
 
+from forespeak.speculation.controller import FixedDraftLength
 from forespeak.speculation.trace import GenerationStats, Source, SpeculationState, StepCosts, StepCounter
 from forespeak.ui.charts import PositionBars
 from forespeak.ui.legend import LegendMark
@@ -52,6 +53,15 @@ def test_an_empty_panel_says_what_will_be_there(panel: SpeculationPanel) -> None
     assert "Ready" in texts(panel)
     assert "No reply yet." in texts(panel)
     assert value_of(panel, "Accepted") == "–"
+
+
+def test_what_the_headline_says_is_not_said_twice(panel: SpeculationPanel) -> None:
+    for controller in (FixedDraftLength(4), FixedDraftLength(1)):
+        panel.set_state(controller.state)
+        headline = panel._state.text()
+        assert headline.startswith("Drafting ")
+        assert panel._reason.text() == "A fixed length."
+        assert headline in controller.state.reason
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def draft_advice(
         found.append(
             Advice(
                 AdviceKind.TOO_DEAR,
-                f"A drafted token costs {ratio:.0%} of a step of the target: even good drafts gain little.",
+                f"A drafted token costs {ratio * 100:.0f} % of a step of the target: even good drafts gain little.",
             )
         )
     share = draft.active_weights / target.active_weights
@@ -72,7 +72,7 @@ def draft_advice(
         found.append(
             Advice(
                 AdviceKind.LARGE_SHARE,
-                f"The draft has {share:.0%} of the target's weights. One a tenth of its size usually gains more.",
+                f"The draft has {share * 100:.0f} % of the target's weights. One a tenth of its size usually gains more.",
             )
         )
     if lookup is not None and lookup > _AHEAD * speed_up:
@@ -113,7 +113,7 @@ def target_advice(name: str, shape: ModelShape, costs: ModelCosts, speed_ups: It
     if best < _LITTLE:
         return Advice(
             AdviceKind.LITTLE_GAIN,
-            f"No draft model here should make “{name}” more than {best - 1.0:.0%} faster here."
+            f"No draft model here should make “{name}” more than {(best - 1.0) * 100:.0f} % faster here."
             if best > 1.0
             else f"No draft model here should make “{name}” faster here.",
         )

@@ -128,13 +128,13 @@ class AdaptiveLookup:
         plain, length = self._costs.target(1), max(1, round(self._length))
         check = self._costs.target(length + 1)
         costs = StepCosts(plain, check, 0.0)
-        found = f"a continuation was found before {self._found:.0%} of the last steps"
+        found = f"a continuation was found before {self._found * 100:.0f} % of the last steps"
         if resting and self._found < 0.02:
             return SpeculationState(False, "Paused: the text does not repeat anything yet.", 0, costs)
         if resting:
             likely = self.chance(2)
             more = milliseconds(self._costs.target(2) - plain)
-            words = f"Paused: {found}, but its tokens are right in {likely:.0%} only, and a check costs {more} more."
+            words = f"Paused: {found}, but its tokens are right in {likely * 100:.0f} % only, and a check costs {more} more."
             return SpeculationState(False, words, 0, costs)
         words = f"A check of {length + 1} tokens costs {milliseconds(check)}, a plain step {milliseconds(plain)}"
         return SpeculationState(True, f"{words}; {found}.", length, costs)

@@ -272,7 +272,7 @@ class SpeculationPanel(QWidget):
             headline = self.tr("Drafting")
         self._state.setText(headline)
         # The headline has said so already.
-        self._reason.setText(reason_lines(state.reason.removeprefix("Paused: ")))
+        self._reason.setText(reason_lines(state.reason.removeprefix("Paused: ").removeprefix(f"{headline}, ")))
 
     def set_sources(self, sources: tuple[Source, ...]) -> None:
         """What drafts for the next reply: the legend has them while there is nothing to explain yet."""
