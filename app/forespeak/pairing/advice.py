@@ -72,7 +72,8 @@ def draft_advice(
         found.append(
             Advice(
                 AdviceKind.LARGE_SHARE,
-                f"The draft has {share * 100:.0f} % of the target's weights. One a tenth of its size usually gains more.",
+                f"The draft has {share * 100:.0f} % of the target's weights. "
+                "One a tenth of its size usually gains more.",
             )
         )
     if lookup is not None and lookup > _AHEAD * speed_up:

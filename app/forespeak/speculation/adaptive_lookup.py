@@ -132,9 +132,9 @@ class AdaptiveLookup:
         if resting and self._found < 0.02:
             return SpeculationState(False, "Paused: the text does not repeat anything yet.", 0, costs)
         if resting:
-            likely = self.chance(2)
+            likely = f"{self.chance(2) * 100:.0f} %"
             more = milliseconds(self._costs.target(2) - plain)
-            words = f"Paused: {found}, but its tokens are right in {likely * 100:.0f} % only, and a check costs {more} more."
+            words = f"Paused: {found}, but its tokens are right in {likely} only, and a check costs {more} more."
             return SpeculationState(False, words, 0, costs)
         words = f"A check of {length + 1} tokens costs {milliseconds(check)}, a plain step {milliseconds(plain)}"
         return SpeculationState(True, f"{words}; {found}.", length, costs)
