@@ -19,6 +19,7 @@ from forespeak.compare.prompts import CHINESE, ENGLISH, LONG, SHORT, SUITES, sui
 from forespeak.engines.engine import Start
 from forespeak.errors import UserFacingError
 from forespeak.load_arguments import add_load_arguments, load_settings
+from forespeak.models.formats import model_stem
 from forespeak.sampling_arguments import whole
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
@@ -198,7 +199,7 @@ def _usual_name(lane: Lane) -> str:
         parts = [OFF_NAME]
     else:
         chain = [source.label for source in lane.sources if not source.uses_model]
-        parts = [" + ".join([*chain, *([lane.draft.stem] if lane.draft else [])])]
+        parts = [" + ".join([*chain, *([model_stem(lane.draft)] if lane.draft else [])])]
         parts += [] if lane.draft_length is None else [f"{lane.draft_length} tokens"]
     return ", ".join([*parts, *([] if lane.temperature is None else [f"temperature {lane.temperature:g}"])])
 

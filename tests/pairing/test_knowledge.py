@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forespeak.engines.pair_knowledge import PairConditions
-from forespeak.models.formats import ModelFormat
+from forespeak.models.formats import NO_MLX, ModelFormat
 from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.machine_memory import Machine
 from forespeak.models.memory import Fit, MemoryPlan, MemorySettings
@@ -154,3 +154,8 @@ def test_a_model_of_several_files_counts_whole(tmp_path: Path) -> None:
         rough = known(tmp_path, target, Machine(10**9, 10**9)).memory(elsewhere(20_000 - size))
         assert rough is not None
         assert f"have {size_words(20_000)} and" in rough.sentence
+
+
+def test_without_mlx_lm_nothing_drafts_for_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("forespeak.pairing.compatibility.mlx_is_installed", lambda: False)
+    assert known(tmp_path, write_mlx(tmp_path / "folder")).target_problem == NO_MLX

@@ -13,6 +13,7 @@ from forespeak.compare.lanes import Lane, Plan
 from forespeak.compare.statistics import COVERAGE
 from forespeak.compare.table import ratio_words
 from forespeak.engines.engine import TextSourceSettings
+from forespeak.models.formats import model_stem
 from forespeak.models.sizes import size_words
 from forespeak.speculation.settings import SamplingSettings
 
@@ -70,7 +71,7 @@ def document_of(
     result: ComparisonResult, models: Sequence[Mapping[str, Any]], *, private: bool = False, name: str = ""
 ) -> tuple[Block, ...]:
     """The whole report. `models` are those of `model_files.model_records`."""
-    return tuple(_blocks(result, models, private, name or result.plan.target.stem))
+    return tuple(_blocks(result, models, private, name or model_stem(result.plan.target)))
 
 
 def _blocks(result: ComparisonResult, models: Sequence[Mapping[str, Any]], private: bool, name: str) -> Iterator[Block]:

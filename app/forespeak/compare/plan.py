@@ -23,6 +23,7 @@ from forespeak.engines.engine import (
     Start,
     TextSourceSettings,
 )
+from forespeak.models.formats import model_stem
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
 
@@ -38,7 +39,7 @@ class Pair:
 
     @property
     def name(self) -> str:
-        return self.target.stem if self.draft is None else f"{self.target.stem} + {self.draft.stem}"
+        return " + ".join(model_stem(path) for path in (self.target, self.draft) if path is not None)
 
 
 @dataclass(frozen=True, slots=True)

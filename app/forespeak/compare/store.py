@@ -18,6 +18,7 @@ from forespeak.compare.machine import MachineNotes
 from forespeak.compare.plan_record import plan_from
 from forespeak.compare.runner import Results
 from forespeak.errors import UserFacingError
+from forespeak.models.formats import model_stem
 
 FOLDER = "comparisons"
 """Of the data folder."""
@@ -59,11 +60,13 @@ class StoredComparison:
     def words(self) -> str:
         """All that a search looks at, in lower case."""
         plan = self.plan
-        drafts = [lane.draft.stem for lane in plan.lanes if lane.draft is not None]
+        drafts = [model_stem(lane.draft) for lane in plan.lanes if lane.draft is not None]
         categories = dict.fromkeys(prompt.category for prompt in plan.prompts)
         names = [lane.name for lane in plan.all_lanes]
         date = self.created_at.astimezone().date().isoformat()
-        return " ".join([self.name, plan.target.stem, *drafts, *names, *categories, date, self.headline]).casefold()
+        return " ".join(
+            [self.name, model_stem(plan.target), *drafts, *names, *categories, date, self.headline]
+        ).casefold()
 
 
 class RemovedComparison:
@@ -177,7 +180,7 @@ def usual_name(plan: Plan) -> str:
     """Such as `big: small auto against off`."""
     lanes = [lane.name for lane in plan.all_lanes if not lane.is_off] or [lane.name for lane in plan.lanes]
     shown = ", ".join(lanes[:3]) + (f" and {len(lanes) - 3} more" if len(lanes) > 3 else "")
-    return f"{plan.target.stem}: {shown}"[:_LONGEST_NAME]
+    return f"{model_stem(plan.target)}: {shown}"[:_LONGEST_NAME]
 
 
 def planned_runs(plan: Plan) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from forespeak.models.formats import NO_MLX
 from forespeak.models.gguf import GgufError
 from forespeak.models.hub_files import HubFileGroup
 from forespeak.models.machine_memory import Machine
@@ -18,7 +19,7 @@ from forespeak.models.on_disk import size_and_time
 from forespeak.models.shards import shard_paths
 from forespeak.models.vocabulary import cached_header
 from forespeak.pairing.candidates import Knowledge, MemoryFit, rough_memory
-from forespeak.pairing.compatibility import Judge, Verdict
+from forespeak.pairing.compatibility import Judge, Obstacle, Verdict
 from forespeak.pairing.making import made_header
 from forespeak.pairing.members import Member
 from forespeak.pairing.offers import Offer
@@ -71,12 +72,19 @@ def local_knowledge(
         return named.measurement(target, None if offer is None else offer.path)
 
     return Knowledge(
-        None if judged.usable else judged.reason,
+        _why_not(judged),
         verdict,
         fits,
         measurement,
         lambda offer: None if offer.path is None else counts.get(offer.path.absolute()),
     )
+
+
+def _why_not(itself: Verdict) -> str | None:
+    """What stands against any draft. That a model has its own vocabulary need not be told."""
+    if itself.usable:
+        return None
+    return NO_MLX if itself.obstacle is Obstacle.NO_ENGINE else itself.reason
 
 
 def _size(target: Path) -> int:

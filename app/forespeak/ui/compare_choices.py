@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from forespeak.errors import UserFacingError
+from forespeak.models.formats import model_stem
 from forespeak.models.library_item import LibraryItem
 from forespeak.models.on_disk import size_and_time
 from forespeak.models.shards import shard_paths
@@ -153,7 +154,7 @@ class LaneChoices(QObject):
             if not path.exists() or not self._models.fit(target, path).fits:
                 return ""
             # What the window has no name for is called as its file.
-            return self._models.name(path) if known is None or known == path.stem else known
+            return self._models.name(path) if known is None or known == model_stem(path) else known
         except UserFacingError:
             return ""
 
@@ -169,4 +170,4 @@ def _size_on_disk(path: Path) -> int | None:
 def _told_apart(drafts: Sequence[tuple[Path, str]]) -> list[tuple[Path, str]]:
     """Two files of the same name and quantisation are called by their files."""
     names = [name for _, name in drafts]
-    return [(path, name if names.count(name) == 1 else f"{name} ({path.stem})") for path, name in drafts]
+    return [(path, name if names.count(name) == 1 else f"{name} ({model_stem(path)})") for path, name in drafts]

@@ -14,6 +14,7 @@ from forespeak.compare.plan import Prompt
 from forespeak.compare.store import planned_runs
 from forespeak.engines.engine import ChatMessage, Role
 from forespeak.errors import UserFacingError
+from forespeak.models.formats import model_stem
 from forespeak.pairing.named_pair import NamedPair
 from forespeak.speculation.trace import Source
 from forespeak.ui.compare_lanes_edit import LaneOption
@@ -131,5 +132,5 @@ def _option(
 
 def _part(source: Source, draft: Path | None, names: dict[Path, str], *, alone: bool) -> str:
     if source.uses_model and draft is not None:
-        return names.get(draft, draft.stem)
+        return names.get(draft, model_stem(draft))
     return _tr("Lookup") if source is Source.PROMPT_LOOKUP and not alone else NAMES[source]

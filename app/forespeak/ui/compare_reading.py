@@ -13,6 +13,7 @@ from forespeak.compare.runner import Results, Run
 from forespeak.compare.statistics import Estimate, Figures
 from forespeak.compare.store import State, StoredComparison
 from forespeak.compare.verdicts import VerdictKind
+from forespeak.models.formats import model_stem
 from forespeak.models.sizes import size_words
 from forespeak.ui.compare_parts import ratio_words
 from forespeak.ui.compare_prompt_files import OWN
@@ -95,7 +96,7 @@ def subtitle_of(stored: StoredComparison, result: ComparisonResult) -> str:
     if devices and any(device != "CPU" for device in devices[0]):
         machine = ", ".join(devices[0])
     parts = (
-        plan.target.stem,
+        model_stem(plan.target),
         prompts,
         _tr("{0} tokens").format(plan.tokens),
         _tr("temperature {0}").format(_and(f"{each:g}" for each in plan.bases)),

@@ -23,6 +23,7 @@ from forespeak.engines.engine import (
     Progress,
 )
 from forespeak.errors import UserFacingError
+from forespeak.models.formats import model_stem
 from forespeak.models.memory import Fit as MemoryFit
 from forespeak.models.memory import MemoryPlan, Suggestion, SuggestionKind
 from forespeak.ui.background import Worker
@@ -192,7 +193,7 @@ class PairController(QObject):
         return self._starter
 
     def name(self, path: Path | None) -> str:
-        return "" if path is None else self._names.get(path, path.stem)
+        return "" if path is None else self._names.get(path, model_stem(path))
 
     def set_preferences(self, preferences: Preferences) -> None:
         self._preferences = preferences
