@@ -102,11 +102,13 @@ def _reserve(path: str, length: int, batch: int, kind: str, flash: bool, windows
 
 
 def _peak(target: str, draft: str, length: int, reproducible: int) -> dict[str, int]:
-    from forespeak.engines.engine import LoadRequest
+    from forespeak.engines.engine import LoadRequest, LoadSettings
     from forespeak.engines.llamacpp.engine import LlamaEngine
 
     engine = LlamaEngine(lambda _target, _draft: None)
-    request = LoadRequest(Path(target), Path(draft) if draft else None, length, reproducible=bool(reproducible))
+    request = LoadRequest(
+        Path(target), Path(draft) if draft else None, LoadSettings(length, reproducible=bool(reproducible))
+    )
     engine.load(request, lambda _: None, lambda: False)
     for model in (engine._target, engine._draft):
         if model is None:

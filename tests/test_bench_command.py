@@ -91,7 +91,7 @@ class TestArguments:
         )
         assert code == 0
         (load,) = engine.loads
-        assert (load.threads, load.context_length, load.reproducible) == (3, 99, True)
+        assert (load.settings.threads, load.settings.context_length, load.settings.reproducible) == (3, 99, True)
         assert {request.messages[0].content for request in engine.requests} == {"As it stands.", "From a file. 檔案"}
         chain = (Source.PROMPT_LOOKUP, Source.DRAFT_MODEL)
         assert {(request.sources, request.draft_length) for request in engine.requests} == {

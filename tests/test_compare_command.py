@@ -111,8 +111,8 @@ def test_settings_reach_the_engine(engine: TimedEngine, target: str, draft: str)
         *("--context", "99", "--threads", "3", "--reproducible"),
     )
     assert code == 0
-    assert engine.loads[-1].context_length == 99
-    assert (engine.loads[-1].threads, engine.loads[-1].reproducible) == (3, True)
+    assert engine.loads[-1].settings.context_length == 99
+    assert (engine.loads[-1].settings.threads, engine.loads[-1].settings.reproducible) == (3, True)
     # The first one tells how long it will take.
     requests = engine.requests[1:]
     assert len(requests) == 2 * (2 + 2)

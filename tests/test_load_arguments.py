@@ -1,39 +1,34 @@
-"""What the command line says of devices and caches, as a request."""
+"""What the command line says of devices and caches, as load settings."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import pytest
 
-from forespeak.engines.engine import LOAD_SETTINGS, CacheType, LoadRequest, Split
-from forespeak.load_arguments import add_load_arguments, load_settings, with_load_settings
-
-PAIR = LoadRequest(Path("target.gguf"), Path("draft.gguf"), 512, reproducible=True)
+from forespeak.engines.engine import CacheType, LoadSettings, Split
+from forespeak.load_arguments import add_load_arguments, load_settings
 
 
-def parsed(*arguments: str, cache: bool = True) -> argparse.Namespace:
+def parsed(*arguments: str, reproducible: bool = True, cache: bool = True) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    add_load_arguments(parser.add_argument, cache=cache)
+    add_load_arguments(parser.add_argument, reproducible=reproducible, cache=cache)
     return parser.parse_args(arguments)
 
 
-@pytest.mark.parametrize("cache", [True, False])
-def test_without_arguments_a_request_stays_as_it_is(cache: bool) -> None:
-    assert with_load_settings(PAIR, parsed(cache=cache)) == PAIR
-    assert set(load_settings(parsed(cache=cache))) == set(LOAD_SETTINGS)
+def test_without_arguments_everything_is_as_usual() -> None:
+    for reproducible, cache in ((True, True), (False, True), (True, False)):
+        assert load_settings(parsed(reproducible=reproducible, cache=cache)) == LoadSettings()
 
 
-def test_every_argument_reaches_its_field() -> None:
+def test_every_argument_reaches_its_setting() -> None:
     options = parsed(
-        *("--device", "CUDA0", "--draft-device", "CPU", "--gpu-layers", "12", "--draft-gpu-layers", "auto"),
-        *("--split", "row", "--cache-type", "q8_0", "--flash-attention", "on", "--threads", "3"),
+        *("--context", "512", "--reproducible", "--threads", "3", "--gpu-layers", "12", "--draft-gpu-layers", "auto"),
+        *("--device", "CUDA0", "--draft-device", "CPU", "--split", "row", "--cache-type", "q8_0"),
+        *("--flash-attention", "on"),
     )
-    assert with_load_settings(PAIR, options) == LoadRequest(
-        PAIR.target,
-        PAIR.draft,
-        512,
+    assert load_settings(options) == LoadSettings(
+        context_length=512,
         reproducible=True,
         threads=3,
         gpu_layers=12,
@@ -44,7 +39,7 @@ def test_every_argument_reaches_its_field() -> None:
         cache_type=CacheType.Q8_0,
         flash_attention=True,
     )
-    assert load_settings(parsed("--flash-attention", "off"))["flash_attention"] is False
+    assert load_settings(parsed("--flash-attention", "off")).flash_attention is False
 
 
 @pytest.mark.parametrize(
@@ -56,3 +51,15 @@ def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], capsys: pyte
     with pytest.raises(SystemExit):
         parsed(*arguments)
     assert arguments[0] in capsys.readouterr().err
+
+
+def test_a_command_has_no_argument_for_what_it_chooses_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, choices in (
+        ("--reproducible", {"reproducible": False}),
+        ("--reproducible", {"cache": False}),
+        ("--cache-type=F16", {"cache": False}),
+        ("--context=512", {"cache": False}),
+    ):
+        with pytest.raises(SystemExit):
+            parsed(name, **choices)
+        assert "unrecognized" in capsys.readouterr().err

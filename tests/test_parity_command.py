@@ -75,7 +75,7 @@ def test_an_honest_pair_passes(capsys: pytest.CaptureFixture[str]) -> None:
     assert "drafted tokens were tested" in out
     assert "code, greedy" in err
     assert engine.closed
-    assert engine.loads[0].reproducible
+    assert engine.loads[0].settings.reproducible
 
 
 def test_the_result_is_kept_with_the_pair() -> None:

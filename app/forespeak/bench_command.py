@@ -62,8 +62,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser], models
     pairs = parser.add_argument_group("pairs").add_argument
     pairs("--target", nargs="+", action=_Models, metavar="GGUF", help="GGUF files, or starter (the default)")
     pairs("--draft", nargs="+", action=_Models, metavar="GGUF", help="draft models, starter, or none")
-    pairs("--context", type=whole(1), metavar="N", help="context length in tokens")
-    pairs("--reproducible", action="store_true", help="the same words to the letter; more memory, may be slower")
     add_load_arguments(pairs)
 
     several("--source", metavar="S", help="what drafts (default: the draft model; without one, prompt-lookup)")
@@ -236,9 +234,7 @@ def _bench(models: Models, options: argparse.Namespace) -> int:
                 rule=Rule(options.rule),
                 start=Start.FRESH if options.fresh else Start.WARM if options.keep_prompt else Start.COLD,
                 warm_up=options.warm_up,
-                reproducible=options.reproducible,
-                context_length=options.context,
-                **load_settings(options),
+                load_settings=load_settings(options),
             )
             see_that_pairs_fit(comparison, anyway=options.load_anyway)
             watcher = _Watcher(comparison, line, options.json, options.csv)

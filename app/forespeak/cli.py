@@ -41,7 +41,7 @@ from forespeak.engines.engine import (
     Role,
 )
 from forespeak.errors import UserFacingError
-from forespeak.load_arguments import add_load_arguments, with_load_settings
+from forespeak.load_arguments import add_load_arguments, load_settings
 from forespeak.models.folders import folders
 from forespeak.models.gguf import read_header
 from forespeak.models.starter import StarterStatus, check_starter, starter_draft_path
@@ -140,13 +140,7 @@ def _add_chat(parser: argparse.ArgumentParser) -> None:
     models = parser.add_argument_group("models").add_argument
     models("--target", default=STARTER, metavar="GGUF", help="a GGUF file, or starter (the default)")
     add_draft_argument(models)
-    models("--context", type=whole(1), metavar="N", help="context length in tokens")
     add_load_arguments(models)
-    models(
-        "--reproducible",
-        action="store_true",
-        help="the same words to the letter with and without speculation; takes more memory and may be slower",
-    )
 
     speculation = parser.add_argument_group("speculation").add_argument
     speculation("--no-speculation", action="store_true", help="the target alone")
@@ -245,15 +239,7 @@ def _load(engine: Engine, options: argparse.Namespace) -> Loaded:
     draft = drafts_of(options).model if Source.DRAFT_MODEL in _sources(options) else None
     with terminal.Interrupt() as interrupt, terminal.ProgressLine() as progress:
         target = _target_path(options.target, engine, progress.show, interrupt.asked)
-    request = with_load_settings(
-        LoadRequest(
-            target=target,
-            draft=None if draft is None else _draft_path(draft),
-            context_length=options.context,
-            reproducible=options.reproducible,
-        ),
-        options,
-    )
+    request = LoadRequest(target, None if draft is None else _draft_path(draft), load_settings(options))
     see_that_it_fits(request, anyway=options.load_anyway, ask=terminal.asker())
     with terminal.Interrupt() as interrupt, terminal.ProgressLine() as progress:
         loaded = engine.load(request, progress.show, interrupt.asked)

@@ -59,8 +59,6 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     settings("--seed", type=int, default=0, metavar="N", help="of the first repeat; later ones add 1")
     settings("--temperature", type=float, default=0.0, metavar="T", help="0, greedy, is the default")
     settings("--rule", choices=[rule.value for rule in Rule], default=Rule.COUPLED.value, help="default: coupled")
-    settings("--context", type=whole(1), metavar="N", help="context length in tokens")
-    settings("--reproducible", action="store_true", help="the same words to the letter; more memory, may be slower")
     add_load_arguments(settings)
     settings("--warm-up", action=argparse.BooleanOptionalAction, default=True, help="short runs first")
     begin = parser.add_mutually_exclusive_group().add_argument
@@ -92,9 +90,7 @@ def plan_of(options: argparse.Namespace, target: Path, draft_of: DraftOf, pair_o
             rule=Rule(options.rule),
             start=Start.FRESH if options.fresh else Start.WARM if options.keep_prompt else Start.COLD,
             warm_up=options.warm_up,
-            reproducible=options.reproducible,
-            context_length=options.context,
-            **load_settings(options),
+            load_settings=load_settings(options),
         )
         for lane in plan.lanes:
             replace(plan.sampling, temperature=plan.temperature_of(lane))

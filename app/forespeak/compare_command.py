@@ -204,7 +204,7 @@ class _Command:
         from forespeak.compare.estimate import costs_of
 
         for stored in self._store.all():
-            if stored.done and stored.plan.target == plan.target and stored.plan.load_settings == plan.load_settings:
+            if stored.done and (stored.plan.target, stored.plan.load_settings) == (plan.target, plan.load_settings):
                 return costs_of(self._store.load(stored.id)[1])
         return None
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
-from forespeak.engines.engine import CPU_DEVICE, CacheType, LoadRequest, Split
+from forespeak.engines.engine import CPU_DEVICE, CacheType, LoadSettings, Split
 from forespeak.sampling_arguments import whole
 
 AUTO, ON, OFF = "auto", "on", "off"
 _ALL_THAT_FIT = -1
 
 
-def add_load_arguments(add: Callable[..., object], *, cache: bool = True) -> None:
-    """Without `cache` for a command that chooses the cache itself."""
+def add_load_arguments(add: Callable[..., object], *, reproducible: bool = True, cache: bool = True) -> None:
+    """Without `reproducible` for a command that has no such setting, without `cache` for one that chooses context and
+    cache itself.
+    """
+    if cache:
+        add("--context", type=whole(1), metavar="N", help="context length in tokens")
+    if cache and reproducible:
+        add("--reproducible", action="store_true", help="the same words to the letter; more memory, may be slower")
     add("--device", metavar="NAME", help=f"a name that “forespeak devices” lists; {CPU_DEVICE}: the processor alone")
     add("--draft-device", metavar="NAME", help="where the draft model goes; the target's device, if not given")
     add("--gpu-layers", type=_layers, default=_ALL_THAT_FIT, metavar="N", help="layers on GPUs; auto: what fits")
@@ -47,20 +51,17 @@ def _layers(text: str) -> int:
     return int(text)
 
 
-def with_load_settings(request: LoadRequest, options: argparse.Namespace) -> LoadRequest:
-    """The request with what the options say of devices, cache and threads."""
-    return replace(request, **load_settings(options))
-
-
-def load_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """The same by the names of the request's fields, which plans and tests of pairs have too."""
-    return {
-        "device": options.device,
-        "draft_device": options.draft_device,
-        "gpu_layers": options.gpu_layers,
-        "draft_gpu_layers": options.draft_gpu_layers,
-        "split": Split(options.split),
-        "cache_type": CacheType(getattr(options, "cache_type", CacheType.F16.value)),
-        "flash_attention": {ON: True, OFF: False}.get(getattr(options, "flash_attention", AUTO)),
-        "threads": options.threads,
-    }
+def load_settings(options: argparse.Namespace) -> LoadSettings:
+    """What the options say; what the command has no argument for is as usual."""
+    return LoadSettings(
+        context_length=getattr(options, "context", None),
+        reproducible=getattr(options, "reproducible", False),
+        threads=options.threads,
+        gpu_layers=options.gpu_layers,
+        draft_gpu_layers=options.draft_gpu_layers,
+        device=options.device,
+        draft_device=options.draft_device,
+        split=Split(options.split),
+        cache_type=CacheType(getattr(options, "cache_type", CacheType.F16.value)),
+        flash_attention={ON: True, OFF: False}.get(getattr(options, "flash_attention", AUTO)),
+    )

@@ -14,7 +14,7 @@ from forespeak import terminal
 from forespeak.bench_command import Models
 from forespeak.engines.engine import Engine, LoadRequest, Progress
 from forespeak.errors import UserFacingError
-from forespeak.load_arguments import add_load_arguments, load_settings, with_load_settings
+from forespeak.load_arguments import add_load_arguments, load_settings
 from forespeak.models.folders import folders
 from forespeak.models.formats import model_stem
 from forespeak.pairing.quick_prompts import KINDS_OF_WORK
@@ -56,8 +56,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser], models
     add("--test", action="store_true", help="measure with three prompts, 20 seconds for each candidate")
     add("--kind", choices=KINDS_OF_WORK, default=KINDS_OF_WORK[0], help="your kind of work (default: code)")
     add("--seconds", type=whole(2), default=20, metavar="S", help="how long a test may take (default: 20)")
-    add("--context", type=whole(1), metavar="N", help="context length in tokens, for memory and test")
-    add_load_arguments(add)
+    add_load_arguments(add, reproducible=False)
     add("--json", action="store_true", help="print what was found as JSON")
 
 
@@ -257,7 +256,7 @@ def _found(
 
     places = _places()
     machine = machine_now()
-    request = with_load_settings(LoadRequest(asked.target, context_length=options.context), options)
+    request = LoadRequest(asked.target, settings=load_settings(options))
     judge = Judge(places.cache / "verdicts")
     knowledge = local_knowledge(
         asked.target,
@@ -308,8 +307,7 @@ def _quick_test(target: Path, candidate: Candidate, options: argparse.Namespace)
         candidate.sources,
         options.kind,
         seconds=float(options.seconds),
-        context_length=options.context,
-        **load_settings(options),
+        load_settings=load_settings(options),
     )
 
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -16,7 +16,7 @@ from forespeak.bench_command import Models, time_left
 from forespeak.engines.engine import Engine, LoadRequest, Progress
 from forespeak.engines.parity_result import DifferenceKind, ParityCase, ParityRequest, ParityResult
 from forespeak.errors import UserFacingError
-from forespeak.load_arguments import add_load_arguments, with_load_settings
+from forespeak.load_arguments import add_load_arguments, load_settings
 from forespeak.models.folders import folders
 from forespeak.models.formats import model_stem
 from forespeak.sampling_arguments import whole
@@ -135,7 +135,8 @@ def _check(
     tokens = options.tokens or (_QUICK_TOKENS if options.quick else _TOKENS)
     request = ParityRequest(sources, tokens, options.length, _QUICK_PROMPTS if options.quick else None)
     # The context of a chat is not needed here; the check makes its own.
-    load = with_load_settings(LoadRequest(target, draft, context_needed(request), reproducible=True), options)
+    settings = replace(load_settings(options), context_length=context_needed(request), reproducible=True)
+    load = LoadRequest(target, draft, settings)
     # Context and precision are the check's own.
     helps = {SuggestionKind.NO_DRAFT: "--draft none"}
     see_that_it_fits(load, anyway=options.load_anyway, ask=terminal.asker(), options=helps)

@@ -136,7 +136,7 @@ def _check_window(answer: Connection) -> None:
 
 def _parity(models: Models, line: terminal.ProgressLine, cancelled: Callable[[], bool]) -> dict[str, Any]:
     """The pair that the window unpacked, in the reproducible setting, with and without speculation."""
-    from forespeak.engines.engine import LoadRequest
+    from forespeak.engines.engine import LoadRequest, LoadSettings
     from forespeak.engines.pair_knowledge import ReproducibleEngine
     from forespeak.engines.parity_result import ParityRequest
     from forespeak.pairing.pair_memory import PairFiles
@@ -149,7 +149,7 @@ def _parity(models: Models, line: terminal.ProgressLine, cancelled: Callable[[],
     engine = models.engine()
     try:
         target, draft = models.target(STARTER, engine, line.show, cancelled), models.draft(STARTER)
-        load = LoadRequest(target, draft, context_needed(request), reproducible=True)
+        load = LoadRequest(target, draft, LoadSettings(context_needed(request), reproducible=True))
         loaded = engine.load(load, line.show, cancelled)
         if loaded is not None and loaded.draft is None:
             raise BrokenError(f"The starter's draft was not loaded: {loaded.draft_problem}")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from forespeak.engines.engine import ChatMessage, ConversionRequest, GenerationRequest, LoadRequest, Role
+from forespeak.engines.engine import ChatMessage, ConversionRequest, GenerationRequest, LoadRequest, LoadSettings, Role
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.models.starter import starter_draft_path
 from forespeak.pairing.parity import WORST_LIMIT, explain
@@ -56,7 +56,7 @@ def starter_pair() -> tuple[Path, Path]:
 def loaded(*, reproducible: bool = False) -> LlamaEngine:
     engine = LlamaEngine(lambda _target, _draft: None)
     target, draft = starter_pair()
-    engine.load(LoadRequest(target, draft, reproducible=reproducible), lambda _: None, lambda: False)
+    engine.load(LoadRequest(target, draft, LoadSettings(reproducible=reproducible)), lambda _: None, lambda: False)
     return engine
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.relatives import NAMES, relative
-from forespeak.engines.engine import LoadRequest
+from forespeak.engines.engine import LoadRequest, LoadSettings
 from forespeak.models.machine_memory import now
 from forespeak.models.model_layout import layout_of_file
 from forespeak.models.model_memory import ContextSettings, cache_bytes, compute_bytes
@@ -50,7 +50,7 @@ def peaks(*, quick: bool) -> None:
     deviations = []
     for target, draft, length, exact in [*CELLS, *([] if quick else LONG)]:
         paths = relative(target), relative(draft) if draft else None
-        plan = plan_load(LoadRequest(paths[0], paths[1], length, reproducible=exact), now())
+        plan = plan_load(LoadRequest(paths[0], paths[1], LoadSettings(length, reproducible=exact)), now())
         found = peak(paths[0], paths[1], length, reproducible=exact)
         deviation = plan.needed_bytes / found.peak - 1
         deviations.append(deviation)

@@ -20,7 +20,7 @@ import mlx.core as mx
 from mlx_lm import stream_generate
 from mlx_lm.utils import load_model, load_tokenizer
 
-from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Role
+from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, LoadSettings, Role
 from forespeak.engines.mlx.engine import MlxEngine
 from forespeak.models.starter import starter_draft_path
 from forespeak.speculation.events import Finished
@@ -72,7 +72,7 @@ def folders() -> tuple[Path, Path, Path]:
 
 def opened(target: Path, draft: Path | None = None, *, reproducible: bool = False) -> MlxEngine:
     engine = MlxEngine(lambda _target, _draft: None)
-    request = LoadRequest(target, draft, context_length=1024, reproducible=reproducible)
+    request = LoadRequest(target, draft, LoadSettings(context_length=1024, reproducible=reproducible))
     engine.load(request, lambda _: None, lambda: False)
     return engine
 

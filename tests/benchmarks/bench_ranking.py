@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.pair_runs import PAIR_PROMPTS, ask, geometric_mean, load, machine, measure, warn_if_busy, write_json
 from benchmarks.relatives import NAMES, relative
-from forespeak.engines.engine import LoadRequest
+from forespeak.engines.engine import LoadRequest, LoadSettings
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.models.vocabulary import cached_header
 from forespeak.pairing.candidates import acceptance_of
@@ -65,7 +65,7 @@ def calibrate(folder: Path) -> MachineSpeed:
     for name in NAMES:
         for draft in ("Q4_1", "Q2_K"):
             engine = LlamaEngine(lambda _target, _draft: None, files)
-            engine.load(LoadRequest(relative(name), relative(draft), 4096), lambda _: None, lambda: False)
+            engine.load(LoadRequest(relative(name), relative(draft), LoadSettings(4096)), lambda _: None, lambda: False)
             engine._costs.keep()
             engine.close()
     timings, _ = timings_of(files.everything())

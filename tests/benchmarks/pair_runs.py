@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.relatives import relative
 from forespeak.compare.prompts import CATEGORIES, suite
-from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Role
+from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, LoadSettings, Role
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.speculation.events import Finished
 from forespeak.speculation.settings import SamplingSettings
@@ -55,7 +55,7 @@ def filters(temperature: float, seed: int = 0) -> SamplingSettings:
 def load(target: str, draft: str | None, *, threads: int | None = None, context: int = 4096) -> LlamaEngine:
     """An engine with a pair of relatives. `threads` None: as the app does it, watching what others leave."""
     engine = LlamaEngine(lambda _target, _draft: None)
-    request = LoadRequest(relative(target), relative(draft) if draft else None, context, threads=threads)
+    request = LoadRequest(relative(target), relative(draft) if draft else None, LoadSettings(context, threads=threads))
     loaded = engine.load(request, lambda _: None, lambda: False)
     assert loaded is not None
     if loaded.draft_problem:

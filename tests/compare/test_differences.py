@@ -13,6 +13,7 @@ from compare.timed_engine import TimedEngine
 from forespeak.compare.differences import differences_of
 from forespeak.compare.recording import RecordedStep
 from forespeak.compare.runner import Run, visit_of
+from forespeak.engines.engine import LoadSettings
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Step
 
@@ -49,7 +50,7 @@ def test_others_are_not_explained_away(tmp_path: Path, probabilities: Sequence[f
 
 
 def test_what_the_settings_say(tmp_path: Path) -> None:
-    assert "should not happen" in words_of(tmp_path, reproducible=True)[0]
+    assert "should not happen" in words_of(tmp_path, load_settings=LoadSettings(reproducible=True))[0]
     assert "vary with the draft" in words_of(tmp_path, rule=Rule.REJECTION)[0]
     warm = words_of(tmp_path, (0.41, 0.40), sampling=SamplingSettings(temperature=0.8))
     assert "numeric tie: " not in warm[0]

@@ -10,7 +10,7 @@ from compare.lane_plans import FOUR, LOOKUP, OFF, OTHER, SMALL, plan
 from compare.timed_engine import DRAFT, MODEL, TARGET
 from forespeak.compare.lanes import Lane
 from forespeak.compare.plan import PLAIN, Way, visits
-from forespeak.engines.engine import LOAD_SETTINGS, CacheType, Split
+from forespeak.engines.engine import CacheType, LoadRequest, LoadSettings, Split
 from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import Source
 
@@ -65,15 +65,11 @@ def test_no_draft_is_loaded_for_lanes_that_look_up() -> None:
 
 
 def test_settings_reach_the_comparison() -> None:
-    settings = {"device": "CUDA0", "draft_device": "CPU", "split": Split.NONE, "cache_type": CacheType.Q8_0}
-    wanted = plan(SMALL, sampling=SamplingSettings(temperature=0.3, seed=5), gpu_layers=7, threads=2, **settings)
+    settings = LoadSettings(512, True, 2, 7, 0, "CUDA0", "CPU", Split.NONE, CacheType.Q8_0, True)
+    wanted = plan(SMALL, sampling=SamplingSettings(temperature=0.3, seed=5), load_settings=settings)
     comparison = wanted.comparison()
     assert (comparison.temperatures, comparison.sampling.seed) == ((0.3,), 5)
-    request = comparison.load_request(comparison.pairs[0])
-    assert request.gpu_layers == 7
-    assert {name: getattr(request, name) for name in settings} == settings
-    assert {name: getattr(request, name) for name in LOAD_SETTINGS} == wanted.load_settings
-    assert (comparison.pairs[0].target, comparison.threads) == (TARGET, 2)
+    assert comparison.load_request(comparison.pairs[0]) == LoadRequest(TARGET, DRAFT, settings)
 
 
 @pytest.mark.parametrize(

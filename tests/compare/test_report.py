@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from forespeak.compare import report
 from forespeak.compare.plan import Pair
 from forespeak.compare.report import CSV_FIELDS, SCHEMA, VERSION, Record, file_record, write_file
 from forespeak.compare.runner import Happening, Results, Runner, Visited
-from forespeak.engines.engine import LOAD_SETTINGS
+from forespeak.engines.engine import LoadSettings
 from forespeak.errors import UserFacingError
 from models.gguf_writer import ModelFile
 from models.library_folders import write_mlx
@@ -60,8 +61,8 @@ def test_the_schema(record: dict[str, Any]) -> None:
     assert set(record["machine"]) == MACHINE
     assert {"forespeak", "python"} <= set(record["machine"]["versions"])
     assert set(record["settings"]) == {
-        *("tokens", "runs", "temperatures", "sampling", "rule", "start", "warm_up", "reproducible"),
-        *("context_length", *LOAD_SETTINGS),
+        *("tokens", "runs", "temperatures", "sampling", "rule", "start", "warm_up"),
+        *(each.name for each in fields(LoadSettings)),
     }
     assert record["settings"]["rule"] == "coupled"
     assert record["settings"]["sampling"]["top_k"] == 40

@@ -7,7 +7,7 @@ import io
 import itertools
 import json
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from forespeak.compare.plan import Prompt
 from forespeak.compare.plan_record import plan_from, plan_record
 from forespeak.compare.report import Record
 from forespeak.compare.report_files import KINDS, report_of
-from forespeak.engines.engine import LOAD_SETTINGS, CacheType, ChatMessage, Role, Split, Start, TextSourceSettings
+from forespeak.engines.engine import CacheType, ChatMessage, LoadSettings, Role, Split, Start, TextSourceSettings
 from forespeak.errors import UserFacingError
 from forespeak.resource_files import resource_path
 from forespeak.speculation.settings import NgramModSettings, Rule, SamplingSettings
@@ -72,16 +72,7 @@ def everything(tmp_path: Path) -> Plan:
         rule=Rule.REJECTION,
         start=Start.WARM,
         warm_up=False,
-        reproducible=True,
-        threads=3,
-        context_length=512,
-        gpu_layers=4,
-        draft_gpu_layers=0,
-        device="CUDA1",
-        draft_device="CPU",
-        split=Split.ROW,
-        cache_type=CacheType.Q8_0,
-        flash_attention=True,
+        load_settings=LoadSettings(512, True, 3, 4, 0, "CUDA1", "CPU", Split.ROW, CacheType.Q8_0, True),
         text_sources=TextSourceSettings(ngram_mod=NgramModSettings(n_match=20), shared=True),
     )
 
@@ -97,10 +88,9 @@ def test_a_plan_survives_being_written_down(tmp_path: Path) -> None:
         with pytest.raises(UserFacingError):
             plan_from(kept | wrong)
     # What was kept before there were such settings is still read.
-    for name in LOAD_SETTINGS:
-        del kept[name]
-    usual = {"threads": None, "gpu_layers": -1, "split": Split.LAYER, "cache_type": CacheType.F16}
-    assert {name: getattr(plan_from(kept), name) for name in usual} == usual
+    for each in fields(LoadSettings):
+        del kept[each.name]
+    assert plan_from(kept) == replace(wanted, load_settings=LoadSettings())
 
 
 def test_the_schema_holds_for_comparisons_and_benchmarks(result: ComparisonResult, tmp_path: Path) -> None:
@@ -249,7 +239,9 @@ def test_a_report_tells_how_models_were_loaded(tmp_path: Path) -> None:
     usual = report_of("md", measured(plan(OFF, LOOKUP), tmp_path)[0], [])
     assert "split layer, cache F16, flash attention auto." in usual
     assert "More settings" not in usual
-    wide = replace(everything(tmp_path), reproducible=False, rule=Rule.COUPLED, repeats=1)
+    wide = everything(tmp_path)
+    settings = replace(wide.load_settings, reproducible=False)
+    wide = replace(wide, load_settings=settings, rule=Rule.COUPLED, repeats=1)
     text = report_of("md", measured(wide, tmp_path)[0], [])
     for words in (
         "a context of 512 tokens, threads 3, device CUDA1, draft’s device CPU, layers on GPUs 4, draft’s 0",

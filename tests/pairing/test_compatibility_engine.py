@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from forespeak.engines.engine import Loaded, LoadRequest
+from forespeak.engines.engine import Loaded, LoadRequest, LoadSettings
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.engines.parity_result import ParityRequest, ParityResult
 from forespeak.pairing.compatibility import compatibility, refusal
@@ -103,7 +103,9 @@ def engine() -> Iterator[LlamaEngine]:
 
 
 def load(engine: LlamaEngine, target: Path, draft: Path) -> Loaded:
-    loaded = engine.load(LoadRequest(target, draft, 512, reproducible=True, threads=1), lambda _: None, lambda: False)
+    loaded = engine.load(
+        LoadRequest(target, draft, LoadSettings(512, reproducible=True, threads=1)), lambda _: None, lambda: False
+    )
     assert loaded is not None
     return loaded
 

@@ -15,6 +15,7 @@ from forespeak.engines.engine import (
     Converted,
     GenerationRequest,
     LoadRequest,
+    LoadSettings,
     NumberFormat,
     Progress,
     Role,
@@ -267,7 +268,7 @@ def test_a_draft_of_the_starters_target_has_its_vocabulary_and_drafts(f32: Path,
     assert judge.verdict(f32, made).kind is VerdictKind.SAME
     loaded = LlamaEngine(judge.refusal)
     try:
-        both = loaded.load(LoadRequest(f32, made, context_length=256), lambda _: None, lambda: False)
+        both = loaded.load(LoadRequest(f32, made, LoadSettings(context_length=256)), lambda _: None, lambda: False)
         assert both is not None
         assert both.draft is not None
         request = GenerationRequest(

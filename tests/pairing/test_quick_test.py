@@ -11,7 +11,7 @@ import pytest
 
 from compare.timed_engine import DRAFT, MODEL, PROMPT_SECONDS, TARGET, TimedEngine, steady
 from forespeak.compare.waiting import WaitingEngine
-from forespeak.engines.engine import Engine, GenerationRequest, Notice, Start
+from forespeak.engines.engine import Engine, GenerationRequest, LoadSettings, Notice, Start
 from forespeak.engines.host import EngineProcess
 from forespeak.errors import UserFacingError
 from forespeak.pairing.compatibility import Judge
@@ -203,7 +203,9 @@ def test_over_the_real_engine(tmp_path: Path) -> None:
         write_llama(vocabulary(), path, noise=noise)
     engine: Engine = engines.LlamaEngine(lambda _target, _draft: None)
     try:
-        test = QuickTest(target, draft, (Source.DRAFT_MODEL,), "chat", 2.0, 3, context_length=1024, threads=1)
+        test = QuickTest(
+            target, draft, (Source.DRAFT_MODEL,), "chat", 2.0, 3, load_settings=LoadSettings(1024, threads=1)
+        )
         found = list(run(test, engine))
     finally:
         engine.close()
@@ -227,7 +229,7 @@ def test_over_an_engine_in_another_process(tmp_path: Path) -> None:
         lambda listen: EngineProcess(listen, log_path=tmp_path / "engine.log", pair_check=judge.refusal)
     )
     try:
-        test = QuickTest(target, draft, (MODEL,), "json", 2.0, 3, context_length=1024, threads=1)
+        test = QuickTest(target, draft, (MODEL,), "json", 2.0, 3, load_settings=LoadSettings(1024, threads=1))
         result = result_of(list(run(test, engine)))
         assert result.prompts
         assert all(each.tested > 0 for each in result.prompts)

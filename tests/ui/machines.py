@@ -35,7 +35,7 @@ class ScriptedMachine:
 
     def weigh(self, request: LoadRequest) -> MemoryPlan:
         self.weighed.append(request)
-        layers = request.gpu_layers
+        layers = request.settings.gpu_layers
         return MemoryPlan(self.fit, (), (DeviceNeed("Card", 1, 2, 3),), f"With {layers} layers it fits.")
 
     def controller(self) -> HardwareController:

@@ -6,7 +6,7 @@ from pytestqt.qtbot import QtBot
 
 from forespeak.compare.lanes import Lane, Plan
 from forespeak.compare.plan import Prompt
-from forespeak.engines.engine import LoadRequest
+from forespeak.engines.engine import LoadRequest, LoadSettings
 from forespeak.models.memory import Fit, MemoryPlan, MemorySettings, Suggestion, SuggestionKind
 from forespeak.speculation.trace import Source
 from forespeak.ui.compare_memory import MemoryDialog, TooLarge, too_large
@@ -31,7 +31,7 @@ def plan() -> Plan:
         Lane("Large", (Source.DRAFT_MODEL,), LARGE),
         Lane("Large, 4", (Source.DRAFT_MODEL,), LARGE, 4),
     )
-    return Plan(TARGET, lanes, (Prompt("a", "b", "c"),), context_length=512)
+    return Plan(TARGET, lanes, (Prompt("a", "b", "c"),), load_settings=LoadSettings(512))
 
 
 def test_each_load_is_weighed_by_itself() -> None:
@@ -42,10 +42,7 @@ def test_each_load_is_weighed_by_itself() -> None:
         return TOO_MUCH if request.draft == LARGE else FITS
 
     assert too_large(plan(), check, FITS) == (TooLarge(("Large", "Large, 4"), TOO_MUCH),)
-    assert [(request.target, request.draft, request.context_length, loaded) for request, loaded in asked] == [
-        (TARGET, DRAFT, 512, FITS),
-        (TARGET, LARGE, 512, FITS),
-    ]
+    assert asked == [(LoadRequest(TARGET, draft, LoadSettings(512)), FITS) for draft in (DRAFT, LARGE)]
     # What cannot be told does not stand in the way: the engine says what is wrong.
     assert too_large(plan(), lambda *_: None, None) == ()
 

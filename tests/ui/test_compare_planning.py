@@ -9,7 +9,7 @@ import pytest
 
 from forespeak.compare.lanes import Lane
 from forespeak.compare.plan import Prompt
-from forespeak.engines.engine import ChatMessage, Role
+from forespeak.engines.engine import ChatMessage, LoadSettings, Role
 from forespeak.errors import UserFacingError
 from forespeak.pairing.named_pair import ModelMark, NamedPair, PairSettings
 from forespeak.speculation.settings import Rule
@@ -33,7 +33,8 @@ def test_a_plan_takes_over_how_the_chat_computes() -> None:
     wanted = setup(PromptChoice(PromptKind.SUITES, suites=(("coding", 1), ("math", 1))), minutes=2, temperature=0.7)
     plan = plan_of(wanted, TARGET, preferences, SUITE, read_prompts)
     assert [prompt.name for prompt in plan.prompts] == ["a", "c"]
-    assert (plan.rule, plan.reproducible, plan.threads, plan.context_length) == (Rule.REJECTION, True, 3, 4096)
+    assert plan.rule is Rule.REJECTION
+    assert plan.load_settings == LoadSettings(4096, reproducible=True, threads=3)
     assert plan.budget_seconds == 120.0
     assert plan.sampling.temperature == 0.7
     assert not any(prompt.private for prompt in plan.prompts)

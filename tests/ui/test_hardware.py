@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forespeak.engines.engine import CacheType, LoadRequest, Split
+from forespeak.engines.engine import CacheType, LoadRequest, LoadSettings, Split
 from forespeak.ui.chat_records import ReplySettings
 from forespeak.ui.hardware import MOST_LAYERS, Hardware
 from forespeak.ui.preferences import Preferences
@@ -21,11 +21,11 @@ def test_what_nobody_chose_leaves_the_engine_its_own_way() -> None:
 
 
 def test_every_choice_is_in_the_request_and_in_the_file() -> None:
-    request = CHOSEN.applied(LoadRequest(Path("t.gguf"), context_length=512, threads=3))
+    request = CHOSEN.applied(LoadRequest(Path("t.gguf"), settings=LoadSettings(context_length=512, threads=3)))
     for name, value in CHOSEN.plain().items():
         there = getattr(request, name)
         assert getattr(there, "value", there) == value
-    assert (request.context_length, request.threads) == (512, 3)
+    assert (request.settings.context_length, request.settings.threads) == (512, 3)
     assert Hardware.parse(CHOSEN.plain()) == CHOSEN
 
 

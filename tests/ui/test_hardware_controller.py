@@ -11,7 +11,7 @@ from pytestqt.exceptions import capture_exceptions
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.device_list import EngineFacts
-from forespeak.engines.engine import LoadRequest
+from forespeak.engines.engine import LoadRequest, LoadSettings
 from forespeak.errors import UserFacingError
 from forespeak.ui import hardware_controller
 from forespeak.ui.hardware_controller import Findings, HardwareController, ask_engine
@@ -89,11 +89,11 @@ def test_only_the_newest_request_is_weighed(
     qtbot: QtBot, machine: ScriptedMachine, controller: HardwareController
 ) -> None:
     for layers in range(5):
-        controller.plan_for(LoadRequest(Path("t.gguf"), gpu_layers=layers))
+        controller.plan_for(LoadRequest(Path("t.gguf"), settings=LoadSettings(gpu_layers=layers)))
     assert waits_for(controller) == (False, True)
     qtbot.waitUntil(lambda: controller.plan is not None)
     assert waits_for(controller) == (False, False)
-    assert [request.gpu_layers for request in machine.weighed] == [4]
+    assert [request.settings.gpu_layers for request in machine.weighed] == [4]
     with qtbot.waitSignal(controller.planned, check_params_cb=lambda: controller.plan is None):
         controller.plan_for(None)
     assert len(machine.weighed) == 1

@@ -232,5 +232,5 @@ def test_from_the_settings_to_a_load_and_back(qtbot: QtBot, make_app: AppMaker) 
     assert len(app.engine.loads) == 1
     dialog.close()
     qtbot.waitUntil(lambda: top.target.words()[0] == "Target · 24 of 31 layers on CUDA0")
-    assert app.engine.loads[-1].gpu_layers == 24
+    assert app.engine.loads[-1].settings.gpu_layers == 24
     assert "24 of 31 layers on CUDA0, the rest on the processor" in top.target.toolTip()

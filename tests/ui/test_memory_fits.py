@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from forespeak.engines.engine import CacheType, LoadRequest
+from forespeak.engines.engine import CacheType, LoadRequest, LoadSettings
 from forespeak.models.formats import ModelFormat
 from forespeak.models.machine_memory import Machine
 from forespeak.models.roots import own_root
@@ -48,11 +48,11 @@ def test_the_plan_counts_what_is_free_now(tmp_path: Path) -> None:
 def test_the_plan_is_of_a_load_as_it_is_set(tmp_path: Path) -> None:
     entry = item("tiny", own_root(tmp_path), size_bytes=500_000)
     architectures.qwen3().write(entry.path)
-    requests = [LoadRequest(entry.path, context_length=256)]
+    requests = [LoadRequest(entry.path, settings=LoadSettings(context_length=256))]
     fits = MemoryFits(lambda: small(64_000_000_000, 32_000_000_000), lambda _: requests[-1])
     fits.read(entry)
     assert "With a context of 256 " in fits.known(entry).why
-    requests.append(replace(requests[0], context_length=512, cache_type=CacheType.F32))
+    requests.append(LoadRequest(entry.path, settings=LoadSettings(context_length=512, cache_type=CacheType.F32)))
     assert "With a context of 512 " in fits.known(entry).why
 
 

@@ -219,6 +219,6 @@ def test_settings_of_the_model_load_it_again_as_the_dialog_closes(
     assert len(app.engine.loads) == 1
     dialog.close()
     qtbot.waitUntil(lambda: len(app.engine.loads) == 2)
-    assert (app.engine.loads[1].reproducible, app.engine.loads[1].context_length) == (
+    assert (app.engine.loads[1].settings.reproducible, app.engine.loads[1].settings.context_length) == (
         (True, None) if change == "reproducible" else (False, 4096)
     )

@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from forespeak.engines.engine import CacheType, LoadRequest
+from forespeak.engines.engine import CacheType, LoadRequest, LoadSettings
 from forespeak.models.machine_memory import Gpu, Machine
 from forespeak.models.memory import Fit, MemoryPlan, SuggestionKind
 from forespeak.pairing.load_plan import plan_load
@@ -61,7 +61,9 @@ def click(app: App, which: str) -> None:
 
 
 def needed(model: Path, length: int | None = None) -> int:
-    return plan_load(LoadRequest(model, context_length=length), Machine(64 * GB, 64 * GB)).needed_bytes
+    return plan_load(
+        LoadRequest(model, settings=LoadSettings(context_length=length)), Machine(64 * GB, 64 * GB)
+    ).needed_bytes
 
 
 def test_what_fits_is_loaded_and_its_plan_is_on_the_chip(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:
@@ -101,7 +103,7 @@ def test_the_advice_is_followed_with_a_click_and_kept(qtbot: QtBot, make_app: Ap
     pick(qtbot, app, model, PairState.TOO_LARGE)
     click(app, "primary")
     qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.READY)
-    assert app.engine.loads[-1].context_length == 16384
+    assert app.engine.loads[-1].settings.context_length == 16384
     assert app.session.preferences.context_length == 16384
     assert not app.window.card.isVisible()
 
@@ -137,8 +139,8 @@ def test_the_reproducible_setting_can_be_given_up(qtbot: QtBot, make_app: AppMak
     assert [each.kind for each in plan.suggestions] == [SuggestionKind.REPRODUCIBLE]
     click(app, "primary")
     qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.READY)
-    assert not app.engine.loads[-1].reproducible
-    assert app.engine.loads[-1].cache_type is CacheType.Q8_0, "as it was chosen before"
+    assert not app.engine.loads[-1].settings.reproducible
+    assert app.engine.loads[-1].settings.cache_type is CacheType.Q8_0, "as it was chosen before"
 
 
 def test_a_cache_that_was_chosen_too_large_becomes_the_usual_one(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:
@@ -148,7 +150,7 @@ def test_a_cache_that_was_chosen_too_large_becomes_the_usual_one(qtbot: QtBot, m
     assert app.window.card.primary.text().startswith("Keep the cache in F16")
     click(app, "primary")
     qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.READY)
-    assert app.engine.loads[-1].cache_type is CacheType.F16
+    assert app.engine.loads[-1].settings.cache_type is CacheType.F16
     assert app.session.preferences.hardware == Hardware()
 
 
@@ -157,7 +159,10 @@ def test_layers_that_a_gpu_has_no_room_for_can_stay_off_it(qtbot: QtBot, make_ap
     app = make_app(draft=None, context_length=1024, hardware=Hardware(gpu_layers=999))
     memory = with_memory(app, 48 * GB)
     all_of_it = replace(memory.machine, gpus=(Gpu("Card", 64 * GB, 64 * GB),))
-    on_card = {each.device: each for each in plan_load(LoadRequest(model, context_length=1024), all_of_it).devices}
+    on_card = {
+        each.device: each
+        for each in plan_load(LoadRequest(model, settings=LoadSettings(context_length=1024)), all_of_it).devices
+    }
     memory.machine = replace(memory.machine, gpus=(Gpu("Card", on_card["Card"].needed_bytes - 1, 64 * GB),))
     pick(qtbot, app, model, PairState.TOO_LARGE)
     plan = app.session.pair.status.plan
@@ -166,7 +171,7 @@ def test_layers_that_a_gpu_has_no_room_for_can_stay_off_it(qtbot: QtBot, make_ap
     assert app.window.card.primary.text() == advice.words.removesuffix(".")
     click(app, "primary")
     qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.READY)
-    assert app.engine.loads[-1].gpu_layers == advice.settings.gpu_layers >= 0
+    assert app.engine.loads[-1].settings.gpu_layers == advice.settings.gpu_layers >= 0
     assert app.session.preferences.hardware.gpu_layers == advice.settings.gpu_layers
 
 

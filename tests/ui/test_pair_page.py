@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from forespeak.engines.engine import CPU_DEVICE, Failed, LoadRequest
+from forespeak.engines.engine import CPU_DEVICE, Failed, LoadRequest, LoadSettings
 from forespeak.engines.parity_result import ParityCase, ParityResult
 from forespeak.errors import UserFacingError
 from forespeak.models.download_record import DownloadState
@@ -188,10 +188,12 @@ def test_no_candidate_at_all(qtbot: QtBot, tmp_path: Path) -> None:
         assert test.draft is None
         assert test.sources
         assert test.load_request == LoadRequest(test.target)
-        world.controller._load_request = lambda target, draft: LoadRequest(target, draft, device=CPU_DEVICE, threads=3)
+        world.controller._load_request = lambda target, draft: LoadRequest(
+            target, draft, LoadSettings(device=CPU_DEVICE, threads=3)
+        )
         test = world.controller.quick_test()
         assert test is not None
-        assert test.load_request == LoadRequest(test.target, device=CPU_DEVICE, threads=3)
+        assert test.load_request == LoadRequest(test.target, settings=LoadSettings(device=CPU_DEVICE, threads=3))
 
 
 def test_fifty_candidates_come_in_order_and_answer_to_the_keyboard(qtbot: QtBot, tmp_path: Path) -> None:

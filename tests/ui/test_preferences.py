@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from forespeak.engines.engine import CacheType, LoadRequest, Split, TextSourceSettings
+from forespeak.engines.engine import CacheType, LoadRequest, LoadSettings, Split, TextSourceSettings
 from forespeak.speculation.settings import (
     NgramCacheSettings,
     NgramMapSettings,
@@ -169,16 +169,18 @@ def test_a_pair_is_loaded_as_they_say() -> None:
     assert OTHER.load_request(Path("t.gguf"), Path("d.gguf")) == LoadRequest(
         Path("t.gguf"),
         Path("d.gguf"),
-        4096,
-        reproducible=True,
-        threads=3,
-        gpu_layers=12,
-        draft_gpu_layers=0,
-        device="Vulkan0",
-        draft_device="CPU",
-        split=Split.ROW,
-        cache_type=CacheType.Q8_0,
-        flash_attention=True,
+        LoadSettings(
+            4096,
+            reproducible=True,
+            threads=3,
+            gpu_layers=12,
+            draft_gpu_layers=0,
+            device="Vulkan0",
+            draft_device="CPU",
+            split=Split.ROW,
+            cache_type=CacheType.Q8_0,
+            flash_attention=True,
+        ),
     )
     assert Preferences().load_request(Path("t.gguf")) == LoadRequest(Path("t.gguf"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from forespeak.engines.engine import LoadRequest
+from forespeak.engines.engine import LoadRequest, LoadSettings
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import Folders
 from forespeak.models.formats import ModelFormat
@@ -42,7 +42,11 @@ def where(tmp_path: Path) -> Folders:
 def finder(where: Folders) -> Callable[..., DiskFinder]:
     def make(*pairs: GoodPair) -> DiskFinder:
         return DiskFinder(
-            where, no_hub, pairs, lambda: MACHINE, lambda target: LoadRequest(target, context_length=1024)
+            where,
+            no_hub,
+            pairs,
+            lambda: MACHINE,
+            lambda target: LoadRequest(target, settings=LoadSettings(context_length=1024)),
         )
 
     return make

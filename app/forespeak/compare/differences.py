@@ -73,7 +73,7 @@ def _words(plan: Plan, at: int, ours: Token | None, theirs: Token | None, tie: b
             f"({_percent(theirs)} and {_percent(ours)}), and scores move a little when several are computed at once. "
             "A parity check of the pair would show it."
         )
-    if plan.reproducible:
+    if plan.load_settings.reproducible:
         return f"{where}. In the reproducible setting this should not happen."
     return f"{where}. A parity check of the pair can tell a numeric tie from a fault."
 

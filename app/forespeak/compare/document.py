@@ -13,6 +13,7 @@ from forespeak.compare.lanes import Lane, Plan
 from forespeak.compare.statistics import COVERAGE
 from forespeak.compare.table import ratio_words
 from forespeak.engines.engine import TextSourceSettings
+from forespeak.engines.load_record import load_words
 from forespeak.models.formats import model_stem
 from forespeak.models.sizes import size_words
 from forespeak.speculation.settings import SamplingSettings
@@ -237,7 +238,7 @@ def _settings(result: ComparisonResult, models: Sequence[Mapping[str, Any]], pri
         f"Measured: {result.results.began_at.isoformat(timespec='seconds')}, {len(result.results.runs)} runs.",
         f"Replies: {replies}; {filters}.",
         *([f"More settings of replies: {more}."] if (more := ", ".join(_unusual(plan))) else []),
-        f"Loaded with: {', '.join(_load_words(plan))}.",
+        f"Loaded with: {', '.join(load_words(plan.load_settings))}.",
         f"Each run began {plan.start.value}; lanes took turns in going first, {warm_up}.",
     ]
     yield Bullets((*lines, *(f"Lane {lane.name}: {lane_words(plan, lane)}." for lane in plan.all_lanes)))
@@ -277,24 +278,6 @@ def _unusual(plan: Plan) -> Iterator[str]:
     for source in fields(plan.text_sources):
         if getattr(plan.text_sources, source.name) != getattr(TextSourceSettings(), source.name):
             yield f"{source.name.replace('_', ' ')} set otherwise than usual"
-
-
-def _load_words(plan: Plan) -> Iterator[str]:
-    """How the models were asked to be loaded; a draft model's settings only where they are not the target's."""
-    yield "the model’s own context" if plan.context_length is None else f"a context of {plan.context_length} tokens"
-    yield "threads as the machine has them" if plan.threads is None else f"threads {plan.threads}"
-    yield f"device {plan.device or 'as the engine chooses'}"
-    if plan.draft_device is not None:
-        yield f"draft’s device {plan.draft_device}"
-    yield f"layers on GPUs {'as many as fit' if plan.gpu_layers < 0 else plan.gpu_layers}"
-    if plan.draft_gpu_layers is not None:
-        yield f"draft’s {'as many as fit' if plan.draft_gpu_layers < 0 else plan.draft_gpu_layers}"
-    yield f"split {plan.split.value}"
-    if plan.reproducible:
-        yield "reproducible"
-    else:
-        yield f"cache {plan.cache_type.value}"
-        yield f"flash attention {'auto' if plan.flash_attention is None else 'on' if plan.flash_attention else 'off'}"
 
 
 def _percent(share: float | None) -> str:

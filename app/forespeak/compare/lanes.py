@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from forespeak.compare.plan import PLAIN, Comparison, Pair, Place, Prompt, Way
-from forespeak.engines.engine import LOAD_SETTINGS, CacheType, Split, Start, TextSourceSettings
+from forespeak.engines.engine import LoadSettings, Start, TextSourceSettings
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
 
@@ -78,16 +77,7 @@ class Plan:
     rule: Rule = Rule.COUPLED
     start: Start = Start.COLD
     warm_up: bool = True
-    reproducible: bool = False
-    threads: int | None = None
-    context_length: int | None = None
-    gpu_layers: int = -1
-    draft_gpu_layers: int | None = None
-    device: str | None = None
-    draft_device: str | None = None
-    split: Split = Split.LAYER
-    cache_type: CacheType = CacheType.F16
-    flash_attention: bool | None = None
+    load_settings: LoadSettings = field(default_factory=LoadSettings)
     text_sources: TextSourceSettings = field(default_factory=TextSourceSettings)
 
     def __post_init__(self) -> None:
@@ -97,10 +87,6 @@ class Plan:
         if self.budget_seconds is not None and self.budget_seconds <= 0:
             raise ValueError("a comparison needs some time")
         self.comparison()
-
-    @property
-    def load_settings(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in LOAD_SETTINGS}
 
     def temperature_of(self, lane: Lane) -> float:
         return self.sampling.temperature if lane.temperature is None else lane.temperature
@@ -190,9 +176,7 @@ class Plan:
             rule=self.rule,
             start=self.start,
             warm_up=self.warm_up,
-            reproducible=self.reproducible,
-            context_length=self.context_length,
-            **self.load_settings,
+            load_settings=self.load_settings,
             text_sources=self.text_sources,
             places=frozenset(places),
         )

@@ -13,13 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from forespeak.engines.engine import (
-    LOAD_SETTINGS,
-    CacheType,
     ChatMessage,
     GenerationRequest,
     LoadRequest,
+    LoadSettings,
     Role,
-    Split,
     Start,
     TextSourceSettings,
 )
@@ -121,16 +119,7 @@ class Comparison:
     rule: Rule = Rule.COUPLED
     start: Start = Start.COLD
     warm_up: bool = True
-    reproducible: bool = False
-    threads: int | None = None
-    context_length: int | None = None
-    gpu_layers: int = -1
-    draft_gpu_layers: int | None = None
-    device: str | None = None
-    draft_device: str | None = None
-    split: Split = Split.LAYER
-    cache_type: CacheType = CacheType.F16
-    flash_attention: bool | None = None
+    load_settings: LoadSettings = field(default_factory=LoadSettings)
     text_sources: TextSourceSettings = field(default_factory=TextSourceSettings)
     places: frozenset[Place] | None = None
 
@@ -165,11 +154,9 @@ class Comparison:
 
     def load_request(self, pair: Pair) -> LoadRequest:
         return LoadRequest(
-            target=pair.target,
-            draft=pair.draft if any(way.needs_model for way in self.ways_of(pair)) else None,
-            context_length=self.context_length,
-            reproducible=self.reproducible,
-            **{name: getattr(self, name) for name in LOAD_SETTINGS},
+            pair.target,
+            pair.draft if any(way.needs_model for way in self.ways_of(pair)) else None,
+            self.load_settings,
         )
 
 

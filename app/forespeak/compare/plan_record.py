@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from forespeak.compare.lanes import Lane, Plan
 from forespeak.compare.plan import Prompt
-from forespeak.engines.engine import CacheType, ChatMessage, Role, Split, Start, TextSourceSettings
+from forespeak.engines.engine import ChatMessage, LoadSettings, Role, Start, TextSourceSettings
+from forespeak.engines.load_record import load_record, load_settings_from
 from forespeak.errors import UserFacingError
 from forespeak.speculation import settings as source_settings
 from forespeak.speculation.json_values import sampling_record
@@ -22,11 +23,10 @@ Json = dict[str, Any]
 OWN_PROMPTS = "own"
 """The category of prompts that come without one."""
 
-_NUMBERS = ("repeats", "tokens", "budget_seconds", "threads", "context_length", "gpu_layers", "draft_gpu_layers")
-_SWITCHES = ("warm_up", "reproducible")
-_DEVICES = ("device", "draft_device")
-_CHOICES = {"rule": Rule, "start": Start, "split": Split, "cache_type": CacheType}
-_FLASH_ATTENTION = "flash_attention"
+_NUMBERS = ("repeats", "tokens", "budget_seconds")
+_SWITCHES = ("warm_up",)
+_CHOICES = {"rule": Rule, "start": Start}
+_LOAD_SETTINGS = tuple(each.name for each in fields(LoadSettings))
 _OTHERS = ("target", "lanes", "prompts", "suites", "sampling", "text_sources")
 _TEXT_SOURCES = {
     "prompt_lookup": source_settings.PromptLookupSettings,
@@ -58,8 +58,9 @@ def plan_record(plan: Plan, *, folders: bool = True, private: bool = True) -> Js
             for lane in plan.lanes
         ],
         "prompts": [_prompt_record(prompt, private or not prompt.private) for prompt in plan.prompts],
-        **{name: getattr(plan, name) for name in (*_NUMBERS, *_SWITCHES, *_DEVICES, _FLASH_ATTENTION)},
+        **{name: getattr(plan, name) for name in (*_NUMBERS, *_SWITCHES)},
         **{name: getattr(plan, name).value for name in _CHOICES},
+        **load_record(plan.load_settings),
         "sampling": sampling_record(plan.sampling),
         "text_sources": _listed(asdict(plan.text_sources)),
     }
@@ -114,8 +115,8 @@ def _plan_from(
     path_of: Callable[[str], Path],
     suite_of: Callable[[Sequence[str]], Sequence[Prompt]] | None,
 ) -> Plan:
-    plain = (*_NUMBERS, *_SWITCHES, *_DEVICES, _FLASH_ATTENTION)
-    _nothing_else(record, (*plain, *_CHOICES, *_OTHERS), "a plan")
+    plain = (*_NUMBERS, *_SWITCHES)
+    _nothing_else(record, (*plain, *_CHOICES, *_LOAD_SETTINGS, *_OTHERS), "a plan")
     prompts = [_prompt_from(each, number) for number, each in enumerate(record.get("prompts", ()), 1)]
     suites = record.get("suites", ())
     if suites and suite_of is not None:
@@ -124,11 +125,6 @@ def _plan_from(
     for name in _NUMBERS:
         if isinstance(values.get(name), bool) or not isinstance(values.get(name), int | float | None):
             raise TypeError(f"{name} must be a number")
-    for name in _DEVICES:
-        if values.get(name) is not None:
-            _text(values[name], name)
-    if not isinstance(values.get(_FLASH_ATTENTION), bool | None):
-        raise TypeError(f"{_FLASH_ATTENTION} must be true, false or null")
     values |= {name: _one_of(kind, record[name]) for name, kind in _CHOICES.items() if name in record}
     if "sampling" in record:
         values["sampling"] = sampling_from(record["sampling"])
@@ -138,6 +134,7 @@ def _plan_from(
         path_of(_text(record["target"], "target")),
         tuple(_lane_from(each, path_of) for each in record["lanes"]),
         tuple(prompts),
+        load_settings=load_settings_from(record),
         **values,
     )
 

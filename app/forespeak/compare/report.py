@@ -41,7 +41,7 @@ from typing import Any
 from forespeak.compare.plan import PLAIN, Way
 from forespeak.compare.runner import Results, Run, visit_of
 from forespeak.compare.statistics import Estimate, Figures, Summary, plain_runs, summarise
-from forespeak.engines.engine import LOAD_SETTINGS
+from forespeak.engines.load_record import load_record
 from forespeak.errors import UserFacingError
 from forespeak.models.gguf import GgufError, read_header
 from forespeak.models.mlx_folder import read_mlx_facts
@@ -142,9 +142,7 @@ def head_record(results: Results, files: Sequence[dict[str, Any]]) -> dict[str, 
             "rule": comparison.rule,
             "start": comparison.start,
             "warm_up": comparison.warm_up,
-            "reproducible": comparison.reproducible,
-            "context_length": comparison.context_length,
-            **{name: getattr(comparison, name) for name in LOAD_SETTINGS},
+            **load_record(comparison.load_settings),
         },
         "pairs": [_pair_record(results, pair, record) for pair, record in enumerate(files)],
         "ways": [

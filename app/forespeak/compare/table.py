@@ -281,7 +281,7 @@ def _notes_on_words(comparison: Comparison, summary: Summary) -> Iterable[str]:
     first = min(figures.first_difference or 0 for figures in different)
     runs = "1 run" if count == 1 else f"{count} runs"
     words = f"{runs} wrote other words than plain, the earliest from token {first + 1} on"
-    if comparison.reproducible:
+    if comparison.load_settings.reproducible:
         yield wrapped(f"{words}. In the reproducible setting this should not happen.")
     else:
         yield wrapped(

@@ -1,4 +1,4 @@
-"""On what a pair computes and with what: a request's wishes, held against the devices that there are.
+"""On what a pair computes and with what: the load settings, held against the devices that there are.
 
 Engine, memory plan and command line ask the same functions, so they never disagree. Nothing here asks a driver.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from forespeak.engines.engine import CPU_DEVICE, CacheType, LoadRequest, Split
+from forespeak.engines.engine import CPU_DEVICE, CacheType, LoadRequest, LoadSettings, Split
 from forespeak.errors import UserFacingError
 
 _DISCRETE, _INTEGRATED = "GPU", "integrated GPU"
@@ -83,19 +83,17 @@ def _is_among(device: Device, others: Sequence[Device]) -> bool:
     return device.hardware_id is not None and any(each.hardware_id == device.hardware_id for each in others)
 
 
-def target_setting(request: LoadRequest, devices: Sequence[Device]) -> ModelSetting:
-    """How the target of a request is loaded. Raises UserFacingError for what cannot be."""
-    return _setting(request, _gpus_of(request.device, request.split, devices), request.gpu_layers)
+def target_setting(settings: LoadSettings, devices: Sequence[Device]) -> ModelSetting:
+    """How the target of a pair is loaded. Raises UserFacingError for what cannot be."""
+    return _setting(settings, _gpus_of(settings.device, settings.split, devices), settings.gpu_layers)
 
 
-def draft_setting(request: LoadRequest, devices: Sequence[Device]) -> ModelSetting:
+def draft_setting(settings: LoadSettings, devices: Sequence[Device]) -> ModelSetting:
     """How its draft is: whole on one GPU, since what is small only loses by being shared out.
 
     Raises UserFacingError for what cannot be.
     """
-    name = request.device if request.draft_device is None else request.draft_device
-    layers = request.gpu_layers if request.draft_gpu_layers is None else request.draft_gpu_layers
-    return _setting(request, _gpus_of(name, Split.NONE, devices), layers)
+    return _setting(settings, _gpus_of(settings.device_of_draft, Split.NONE, devices), settings.layers_of_draft)
 
 
 def _gpus_of(name: str | None, split: Split, devices: Sequence[Device]) -> tuple[Device, ...]:
@@ -117,10 +115,10 @@ def _gpus_of(name: str | None, split: Split, devices: Sequence[Device]) -> tuple
     return gpus
 
 
-def _setting(request: LoadRequest, gpus: tuple[Device, ...], layers: int) -> ModelSetting:
+def _setting(settings: LoadSettings, gpus: tuple[Device, ...], layers: int) -> ModelSetting:
     if layers == 0:
         gpus = ()
-    split = request.split if len(gpus) > 1 else Split.NONE
+    split = settings.split if len(gpus) > 1 else Split.NONE
     unable = [device.name for device in gpus if not device.splits_rows]
     if split is Split.ROW and unable:
         raise UserFacingError(
@@ -128,9 +126,9 @@ def _setting(request: LoadRequest, gpus: tuple[Device, ...], layers: int) -> Mod
             f"This build of llama.cpp cannot do that on {unable[0]}.",
             "Share it out by layers, or use one device.",
         )
-    see_that_cache_can_be_read(request)
-    cache_type, flash_attention = request.cache_type, request.flash_attention
-    if request.reproducible:
+    _see_that_cache_can_be_read(settings)
+    cache_type, flash_attention = settings.cache_type, settings.flash_attention
+    if settings.reproducible:
         cache_type, flash_attention = CacheType.F32, False
     elif flash_attention is None and cache_type.is_quantised:
         # Nothing else reads such values.
@@ -141,12 +139,12 @@ def _setting(request: LoadRequest, gpus: tuple[Device, ...], layers: int) -> Mod
     return ModelSetting(gpus, layers if gpus else 0, split, cache_type, flash_attention)
 
 
-def see_that_cache_can_be_read(request: LoadRequest) -> None:
+def _see_that_cache_can_be_read(settings: LoadSettings) -> None:
     """Raises UserFacingError where cache type and flash attention contradict each other (`llama_init_from_model`)."""
-    if request.reproducible or not request.cache_type.is_quantised or request.flash_attention is not False:
+    if settings.reproducible or settings.cache_can_be_read:
         return
     raise UserFacingError(
-        f"A cache in {request.cache_type.value} needs flash attention, and that is switched off.",
+        f"A cache in {settings.cache_type.value} needs flash attention, and that is switched off.",
         "llama.cpp reads values in so few bits by flash attention only.",
         f"Leave flash attention on automatic, or choose the cache type {CacheType.F16.value}.",
     )

@@ -6,7 +6,7 @@ Everything here is a frozen value and can be pickled: the engine usually lives i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Protocol
@@ -68,24 +68,22 @@ class CacheType(Enum):
 
 
 CPU_DEVICE = "CPU"
-"""As `LoadRequest.device`: no other device than the processor."""
+"""As `LoadSettings.device`: no other device than the processor."""
 
 
 @dataclass(frozen=True, slots=True)
-class LoadRequest:
-    """A target and, if wanted, a draft model beside it.
+class LoadSettings:
+    """How a pair is loaded: how much text it holds, on what it computes, and in which numbers.
 
     `context_length` None: the model's own, but at most DEFAULT_CONTEXT_LENGTH. `reproducible` chooses the settings in
     which evaluating several tokens at once gives the same scores as one by one: F32 cache, no flash attention, and for
-    weights other than F32 no evaluation of fewer tokens than from where on nothing changes.
+    weights other than F32 no evaluation of fewer tokens than from where on nothing changes; it overrules `cache_type`
+    and `flash_attention`.
     `threads` None: chosen from this machine. `gpu_layers` -1: as many as fit; `draft_gpu_layers` None: as the target.
     `device` is a name from the list of devices, None: the engine's choice, CPU_DEVICE: none but the processor;
-    `draft_device` None: as the target. `flash_attention` None: as is best on the device. `reproducible` overrules
-    `cache_type` and `flash_attention`.
+    `draft_device` None: as the target. `flash_attention` None: as is best on the device.
     """
 
-    target: Path
-    draft: Path | None = None
     context_length: int | None = None
     reproducible: bool = False
     threads: int | None = None
@@ -97,18 +95,37 @@ class LoadRequest:
     cache_type: CacheType = CacheType.F16
     flash_attention: bool | None = None
 
+    @property
+    def layers_of_draft(self) -> int:
+        return self.gpu_layers if self.draft_gpu_layers is None else self.draft_gpu_layers
 
-LOAD_SETTINGS = (
-    "threads",
-    "gpu_layers",
-    "draft_gpu_layers",
-    "device",
-    "draft_device",
-    "split",
-    "cache_type",
-    "flash_attention",
-)
-"""The fields of a LoadRequest that whatever leads to one hands on as they are."""
+    @property
+    def device_of_draft(self) -> str | None:
+        return self.device if self.draft_device is None else self.draft_device
+
+    @property
+    def cache_can_be_read(self) -> bool:
+        """Values in fewer bits are read by flash attention alone, which may be switched off."""
+        return not self.cache_type.is_quantised or self.flash_attention is not False
+
+    def with_cache(self, cache_type: CacheType) -> LoadSettings:
+        """Flash attention becomes the engine's choice again where this cache could not do without it."""
+        changed = replace(self, cache_type=cache_type)
+        return changed if changed.cache_can_be_read else replace(changed, flash_attention=None)
+
+    @property
+    def of_target(self) -> LoadSettings:
+        """What the speed of the target alone depends on, the rest as usual."""
+        return replace(self, context_length=None, draft_device=None, draft_gpu_layers=None)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """A target and, if wanted, a draft model beside it."""
+
+    target: Path
+    draft: Path | None = None
+    settings: LoadSettings = field(default_factory=LoadSettings)
 
 
 class Start(Enum):

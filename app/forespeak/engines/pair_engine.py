@@ -25,6 +25,7 @@ from forespeak.engines.engine import (
     GenerationRequest,
     Loaded,
     LoadRequest,
+    LoadSettings,
     ModelSummary,
     Notice,
     PairCheck,
@@ -176,7 +177,7 @@ class PairEngine(ABC, Generic[Model]):
         """
 
     @abstractmethod
-    def _beside(self, model: Model, request: LoadRequest) -> Model:
+    def _beside(self, model: Model, settings: LoadSettings) -> Model:
         """The same weights with another context, to be closed first. Raises UserFacingError."""
 
     @abstractmethod
@@ -220,7 +221,7 @@ class PairEngine(ABC, Generic[Model]):
             self._target = self._load_model(request, request.target, 0.0, share, progress, cancelled)
             if self._target is None:
                 return None
-            if request.reproducible:
+            if request.settings.reproducible:
                 self._steady(self._target)
             vocabulary = self._target.vocabulary
             self._template = ChatTemplate(
@@ -328,12 +329,13 @@ class PairEngine(ABC, Generic[Model]):
         if self._request is None or self._target is None:
             raise UserFacingError("No model is loaded.", "", "Choose a target model first.")
         twin = self._twin()
-        request = replace(self._request, reproducible=True, context_length=context_length)
+        settings = replace(self._request.settings, reproducible=True, context_length=context_length)
+        request = replace(self._request, settings=settings)
         twin._template, twin._draft_problem = self._template, self._draft_problem
         try:
-            twin._target = self._beside(self._target, request)
+            twin._target = self._beside(self._target, settings)
             self._steady(twin._target)
-            twin._draft = None if self._draft is None else self._beside(self._draft, request)
+            twin._draft = None if self._draft is None else self._beside(self._draft, settings)
             conditions = self._conditions(request, twin._target, twin._draft is not None)
             twin._costs.settle(conditions, twin._target, twin._draft)
             twin._request = request

@@ -64,9 +64,9 @@ def as_gpus(devices: Sequence[Device]) -> list[Gpu]:
 def memory_settings(request: LoadRequest, machine: Machine) -> MemorySettings:
     """What our engine makes of a request. Raises UserFacingError for what it refuses."""
     devices = [_device(gpu) for gpu in machine.gpus]
-    target, draft = target_setting(request, devices), draft_setting(request, devices)
+    target, draft = target_setting(request.settings, devices), draft_setting(request.settings, devices)
     return MemorySettings(
-        context_length=request.context_length,
+        context_length=request.settings.context_length,
         cache_type=target.cache_type.value,
         flash_attention=_uses_flash_attention(target),
         batch=_batch(target),
@@ -78,7 +78,7 @@ def memory_settings(request: LoadRequest, machine: Machine) -> MemorySettings:
         draft_batch=_batch(draft),
         gpus=_names(target, machine),
         draft_gpus=_names(draft, machine),
-        reproducible=request.reproducible,
+        reproducible=request.settings.reproducible,
     )
 
 
@@ -98,7 +98,8 @@ def choose_layers(request: LoadRequest, devices: Sequence[Device]) -> LoadReques
         return request
     if settings == wanted:
         return request
-    return replace(request, gpu_layers=settings.gpu_layers, draft_gpu_layers=settings.draft_gpu_layers)
+    layers = replace(request.settings, gpu_layers=settings.gpu_layers, draft_gpu_layers=settings.draft_gpu_layers)
+    return replace(request, settings=layers)
 
 
 def _device(gpu: Gpu) -> Device:

@@ -17,16 +17,14 @@ from pathlib import Path
 
 from forespeak import __version__
 from forespeak.engines.engine import (
-    LOAD_SETTINGS,
-    CacheType,
     ChatMessage,
     Engine,
     GenerationRequest,
     Loaded,
     LoadRequest,
+    LoadSettings,
     Progress,
     Role,
-    Split,
     Start,
 )
 from forespeak.pairing.compatibility import cannot_draft
@@ -63,20 +61,11 @@ class QuickTest:
     seconds: float = SECONDS
     draft_length: int | None = None
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
-    context_length: int | None = None
-    threads: int | None = None
-    gpu_layers: int = -1
-    draft_gpu_layers: int | None = None
-    device: str | None = None
-    draft_device: str | None = None
-    split: Split = Split.LAYER
-    cache_type: CacheType = CacheType.F16
-    flash_attention: bool | None = None
+    load_settings: LoadSettings = field(default_factory=LoadSettings)
 
     @property
     def load_request(self) -> LoadRequest:
-        settings = {name: getattr(self, name) for name in LOAD_SETTINGS}
-        return LoadRequest(self.target, self.draft, self.context_length, **settings)
+        return LoadRequest(self.target, self.draft, self.load_settings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
@@ -45,11 +45,8 @@ def plan_of(setup: Setup, target: Path, preferences: Preferences, suite: Sequenc
         budget_seconds=None if setup.minutes is None else 60.0 * setup.minutes,
         sampling=sampling,
         rule=preferences.rule,
-        reproducible=preferences.reproducible,
-        threads=preferences.threads,
-        context_length=preferences.context_length,
+        load_settings=preferences.load_request(target).settings,
         text_sources=preferences.text_sources,
-        **{item.name: getattr(preferences.hardware, item.name) for item in fields(preferences.hardware)},
     )
 
 

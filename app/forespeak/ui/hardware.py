@@ -37,7 +37,8 @@ class Hardware:
         return replace(changed, flash_attention=None) if changed.contradicts else changed
 
     def applied(self, request: LoadRequest) -> LoadRequest:
-        return replace(request, **{item.name: getattr(self, item.name) for item in fields(self)})
+        own = {item.name: getattr(self, item.name) for item in fields(self)}
+        return replace(request, settings=replace(request.settings, **own))
 
     def plain(self) -> dict[str, str | int | bool | None]:
         """For a file."""

@@ -247,8 +247,8 @@ class HardwarePage(QWidget):
             return None
         request = preferences.load_request(target, preferences.draft)
         try:
-            target_setting(request, devices)
-            draft_setting(request, devices)
+            target_setting(request.settings, devices)
+            draft_setting(request.settings, devices)
         except UserFacingError as error:
             return error
         return None

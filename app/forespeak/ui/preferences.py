@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from forespeak.engines.engine import LoadRequest, TextSourceSettings
+from forespeak.engines.engine import LoadRequest, LoadSettings, TextSourceSettings
 from forespeak.speculation.json_values import sampling_record
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
@@ -92,7 +92,7 @@ class Preferences:
     def load_request(self, target: Path, draft: Path | None = None) -> LoadRequest:
         """How a pair is to be loaded."""
         return self.hardware.applied(
-            LoadRequest(target, draft, self.context_length, self.reproducible, threads=self.threads)
+            LoadRequest(target, draft, LoadSettings(self.context_length, self.reproducible, self.threads))
         )
 
     def loads_like(self, other: Preferences) -> bool:

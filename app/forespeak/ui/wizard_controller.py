@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from forespeak.engines.engine import LOAD_SETTINGS, LoadRequest
+from forespeak.engines.engine import LoadRequest
 from forespeak.errors import UserFacingError
 from forespeak.models.library import LibraryItem
 from forespeak.pairing.candidates import Candidate, CandidateKind
@@ -382,15 +382,16 @@ class WizardController(QObject):
         if candidate is None or target is None:
             return None
         draft = None if candidate.offer is None else candidate.offer.path
-        settings, loaded = self.settings, self._load_request(target, draft)
+        settings = self.settings
+        # What is kept with a pair is what it brings in the usual setting.
+        usual = replace(self._load_request(target, draft).settings, reproducible=False)
         return QuickTest(
             target,
             draft,
             settings.sources,
             self.state.kind,
             draft_length=settings.draft_length,
-            context_length=settings.context_length,
-            **{name: getattr(loaded, name) for name in LOAD_SETTINGS},
+            load_settings=replace(usual, context_length=settings.context_length),
         )
 
     def start_test(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forespeak.engines.engine import ConversionRequest, LoadRequest
+from forespeak.engines.engine import ConversionRequest, LoadRequest, LoadSettings
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.models.starter import starter_draft_path
 
@@ -34,7 +34,7 @@ def f32(q4_1: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def _engine(q4_1: Path, f32: Path) -> Iterator[LlamaEngine]:
     engine = LlamaEngine(accept_any_pair)
-    loaded = engine.load(LoadRequest(f32, q4_1, reproducible=True), lambda _: None, lambda: False)
+    loaded = engine.load(LoadRequest(f32, q4_1, LoadSettings(reproducible=True)), lambda _: None, lambda: False)
     assert loaded is not None
     assert loaded.draft is not None, loaded.draft_problem
     yield engine

@@ -13,6 +13,7 @@ from forespeak.engines.engine import (
     ConversionRequest,
     GenerationRequest,
     LoadRequest,
+    LoadSettings,
     Notice,
     Progress,
     Role,
@@ -138,7 +139,7 @@ def test_a_stop_string_ends_the_reply(engine: LlamaEngine) -> None:
 
 def test_a_full_context_ends_the_reply_and_says_so(q4_1: Path) -> None:
     engine = LlamaEngine(lambda _target, _draft: None)
-    engine.load(LoadRequest(q4_1, q4_1, context_length=256), lambda _: None, lambda: False)
+    engine.load(LoadRequest(q4_1, q4_1, LoadSettings(context_length=256)), lambda _: None, lambda: False)
     vocabulary = engine.target.vocabulary
     never_ends = tuple((token, -math.inf) for token in range(vocabulary.size) if vocabulary.ends_generation(token))
     request = ask(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engines.llamacpp.conftest import accept_any_pair
-from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Role
+from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, LoadSettings, Role
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.engines.pair_knowledge import PairConditions, ReproducibleEngine
 from forespeak.engines.parity_result import DifferenceKind, ParityRequest
@@ -32,7 +32,7 @@ REQUEST = ParityRequest((Source.DRAFT_MODEL,), tokens=8, prompts=2)
 def chatting(q4_1: Path, f32: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaEngine]:
     """The starter pair as a chat has it, not in the reproducible setting, with a memory."""
     engine = LlamaEngine(accept_any_pair, PairFiles(tmp_path_factory.mktemp("kept") / "pairs"))
-    assert engine.load(LoadRequest(f32, q4_1, threads=2), lambda _: None, lambda: False) is not None
+    assert engine.load(LoadRequest(f32, q4_1, LoadSettings(threads=2)), lambda _: None, lambda: False) is not None
     yield engine
     engine.close()
 
@@ -100,7 +100,7 @@ def test_quantised_targets_move_more_and_it_is_measured(q4_1: Path, monkeypatch:
     engine = LlamaEngine(accept_any_pair)
     request = ParityRequest((Source.DRAFT_MODEL,), tokens=8, prompts=1)
     try:
-        assert engine.load(LoadRequest(q4_1, q4_1, threads=2), lambda _: None, lambda: False) is not None
+        assert engine.load(LoadRequest(q4_1, q4_1, LoadSettings(threads=2)), lambda _: None, lambda: False) is not None
         with engine.bench(context_needed(request)) as bench:
             result = check(bench, request)
     finally:
@@ -147,7 +147,7 @@ class Recorder:
 def test_what_a_pair_learns_outlives_the_engine(q4_1: Path) -> None:
     memory = Recorder()
     ask = GenerationRequest((ChatMessage(Role.USER, "Count to five."),), (Source.DRAFT_MODEL,), max_tokens=8)
-    pair = LoadRequest(q4_1, q4_1, context_length=512, threads=2)
+    pair = LoadRequest(q4_1, q4_1, LoadSettings(context_length=512, threads=2))
     engine = LlamaEngine(accept_any_pair, memory)
     engine.load(pair, lambda _: None, lambda: False)
     assert memory.kept == {}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engines.llamacpp.conftest import accept_any_pair
-from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Role
+from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, LoadSettings, Role
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import Source, Step
@@ -35,7 +35,9 @@ def words(
 @pytest.fixture(scope="module")
 def quantised(q4_1: Path) -> Iterator[LlamaEngine]:
     engine = LlamaEngine(accept_any_pair)
-    engine.load(LoadRequest(q4_1, q4_1, context_length=256, reproducible=True), lambda _: None, lambda: False)
+    engine.load(
+        LoadRequest(q4_1, q4_1, LoadSettings(context_length=256, reproducible=True)), lambda _: None, lambda: False
+    )
     yield engine
     engine.close()
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from engines.llamacpp.conftest import accept_any_pair
-from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, Role
+from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, LoadSettings, Role
 from forespeak.engines.llamacpp import bindings
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.speculation.language_model import Logits
@@ -32,7 +32,7 @@ def request_(tmp_path_factory: pytest.TempPathFactory) -> LoadRequest:
     folder = tmp_path_factory.mktemp("models")
     target = write_llama(vocabulary(), folder / "target.gguf", seed=1)
     draft = write_llama(vocabulary(), folder / "draft.gguf", seed=1, noise=0.1)
-    return LoadRequest(target, draft, context_length=256, reproducible=True)
+    return LoadRequest(target, draft, LoadSettings(context_length=256, reproducible=True))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,8 @@ def _scores(engine: LlamaEngine) -> Logits:
 
 def test_its_scores_are_the_processors(engine: LlamaEngine, request_: LoadRequest) -> None:
     on_cpu = LlamaEngine(accept_any_pair)
-    loaded = on_cpu.load(replace(request_, draft=None, gpu_layers=0), lambda _: None, lambda: False)
+    request = LoadRequest(request_.target, settings=replace(request_.settings, gpu_layers=0))
+    loaded = on_cpu.load(request, lambda _: None, lambda: False)
     try:
         assert loaded is not None
         assert loaded.computes_on_cpu

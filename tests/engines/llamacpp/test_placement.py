@@ -12,7 +12,16 @@ import pytest
 from engines.llamacpp.conftest import accept_any_pair
 from forespeak.engines.collect import collect
 from forespeak.engines.devices import PROCESSOR, Device, ModelSetting
-from forespeak.engines.engine import Buffer, CacheType, ChatMessage, GenerationRequest, LoadRequest, Role, Split
+from forespeak.engines.engine import (
+    Buffer,
+    CacheType,
+    ChatMessage,
+    GenerationRequest,
+    LoadRequest,
+    LoadSettings,
+    Role,
+    Split,
+)
 from forespeak.engines.llamacpp import bindings
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.engines.llamacpp.placement import placement_of
@@ -82,7 +91,7 @@ def written(engine: LlamaEngine, *sources: Source) -> str:
 
 def test_a_quantised_cache_writes_and_what_is_told_is_true(q4_1: Path) -> None:
     engine = LlamaEngine(accept_any_pair)
-    request = LoadRequest(q4_1, q4_1, context_length=512, threads=2, cache_type=CacheType.Q8_0)
+    request = LoadRequest(q4_1, q4_1, LoadSettings(context_length=512, threads=2, cache_type=CacheType.Q8_0))
     try:
         loaded = engine.load(request, lambda _: None, lambda: False)
         assert loaded is not None
@@ -109,16 +118,16 @@ def test_a_quantised_cache_writes_and_what_is_told_is_true(q4_1: Path) -> None:
 
 def test_what_cannot_be_is_refused_and_what_is_loaded_stays(q4_1: Path) -> None:
     engine = LlamaEngine(accept_any_pair)
-    request = LoadRequest(q4_1, context_length=256, threads=2)
+    request = LoadRequest(q4_1, settings=LoadSettings(context_length=256, threads=2))
     try:
         assert engine.load(request, lambda _: None, lambda: False) is not None
         before = engine.target
-        for changed in (
-            replace(request, cache_type=CacheType.Q4_0, flash_attention=False),
-            replace(request, device="CUDA9"),
+        for wrong in (
+            replace(request.settings, cache_type=CacheType.Q4_0, flash_attention=False),
+            replace(request.settings, device="CUDA9"),
         ):
             with pytest.raises(UserFacingError):
-                engine.load(changed, lambda _: None, lambda: False)
+                engine.load(replace(request, settings=wrong), lambda _: None, lambda: False)
         assert engine.target is before
         assert engine.loaded_request == request
     finally:
@@ -133,9 +142,10 @@ def test_layers_are_chosen_by_who_knows_the_memory(q4_1: Path, monkeypatch: pyte
 
     def none(request: LoadRequest, gpus: Sequence[Device]) -> LoadRequest:
         seen.append(gpus)
-        return replace(request, gpu_layers=0, draft_gpu_layers=0)
+        return replace(request, settings=replace(request.settings, gpu_layers=0, draft_gpu_layers=0))
 
-    request = LoadRequest(q4_1, context_length=256, threads=2)
+    settings = LoadSettings(context_length=256, threads=2)
+    request = LoadRequest(q4_1, settings=settings)
     engine = LlamaEngine(accept_any_pair, layer_choice=none)
     try:
         for _ in range(2):
@@ -144,7 +154,7 @@ def test_layers_are_chosen_by_who_knows_the_memory(q4_1: Path, monkeypatch: pyte
             assert loaded.placement is not None
             assert loaded.placement.gpu_layers == 0
         assert seen == [[CARD], [CARD]]
-        assert engine.loaded_request == replace(request, gpu_layers=0, draft_gpu_layers=0)
+        assert engine.loaded_request == LoadRequest(q4_1, settings=replace(settings, gpu_layers=0, draft_gpu_layers=0))
     finally:
         engine.close()
 

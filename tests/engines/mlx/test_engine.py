@@ -18,7 +18,16 @@ from mlx_lm.generate import generate_step
 from mlx_lm.utils import load_model
 
 from engines.mlx.conftest import RING, accept_any_pair
-from forespeak.engines.engine import CacheType, ChatMessage, GenerationRequest, LoadRequest, Notice, Role, Start
+from forespeak.engines.engine import (
+    CacheType,
+    ChatMessage,
+    GenerationRequest,
+    LoadRequest,
+    LoadSettings,
+    Notice,
+    Role,
+    Start,
+)
 from forespeak.engines.mlx.engine import MlxEngine
 from forespeak.engines.pair_knowledge import PairConditions, ReproducibleEngine
 from forespeak.engines.parity_result import ParityRequest
@@ -57,7 +66,7 @@ def ids(steps: list[Step]) -> list[int]:
 
 def opened(target: Path, draft: Path | None = None, **settings: Any) -> MlxEngine:
     engine = MlxEngine(accept_any_pair)
-    loaded = engine.load(LoadRequest(target, draft, **settings), lambda _: None, lambda: False)
+    loaded = engine.load(LoadRequest(target, draft, LoadSettings(**settings)), lambda _: None, lambda: False)
     assert loaded is not None
     assert (loaded.draft is None) == (draft is None), loaded.draft_problem
     return engine
@@ -250,7 +259,9 @@ def test_a_hybrid_does_not_draft(tiny: Path, hybrid: Path) -> None:
 def test_a_quantised_cache_drafts_too(wide: Path) -> None:
     engine = opened(wide, wide, cache_type=CacheType.Q8_0)
     assert engine.target.cache_bits == 8
-    loaded = engine.load(LoadRequest(wide, wide, cache_type=CacheType.Q8_0), lambda _: None, lambda: False)
+    loaded = engine.load(
+        LoadRequest(wide, wide, LoadSettings(cache_type=CacheType.Q8_0)), lambda _: None, lambda: False
+    )
     assert loaded is not None
     for placement in (loaded.placement, loaded.draft_placement):
         assert placement is not None

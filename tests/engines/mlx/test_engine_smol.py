@@ -14,7 +14,7 @@ from mlx_lm import stream_generate
 from mlx_lm.utils import load
 
 from engines.mlx.conftest import accept_any_pair
-from forespeak.engines.engine import ChatMessage, ConversionRequest, GenerationRequest, LoadRequest, Role
+from forespeak.engines.engine import ChatMessage, ConversionRequest, GenerationRequest, LoadRequest, LoadSettings, Role
 from forespeak.engines.mlx.engine import MlxEngine
 from forespeak.models.starter import starter_draft_path
 from forespeak.speculation.settings import SamplingSettings
@@ -32,7 +32,9 @@ def engine(smol: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mlx
     assert draft is not None
     few = convert(draft, tmp_path_factory.mktemp("mlx") / "few", layers=3)
     engine = MlxEngine(accept_any_pair)
-    assert engine.load(LoadRequest(smol, few, context_length=512), lambda _: None, lambda: False) is not None
+    assert (
+        engine.load(LoadRequest(smol, few, LoadSettings(context_length=512)), lambda _: None, lambda: False) is not None
+    )
     yield engine
     engine.close()
 
@@ -79,7 +81,11 @@ def test_mlx_lm_and_llama_cpp_write_the_same(engine: MlxEngine, smol: Path, tmp_
     assert draft is not None
     other, unpacked = LlamaEngine(accept_any_pair), tmp_path / "f32.gguf"
     other.convert(ConversionRequest(draft, unpacked), lambda _: None, lambda: False)
-    other.load(LoadRequest(unpacked, context_length=512, reproducible=True), lambda _: None, lambda: False)
+    other.load(
+        LoadRequest(unpacked, settings=LoadSettings(context_length=512, reproducible=True)),
+        lambda _: None,
+        lambda: False,
+    )
     events = [event for event in other.generate(request, lambda: False) if isinstance(event, Step)]
     assert other.prompt(request) == prompt
     other.close()

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("mlx_lm", reason="mlx-lm is not installed (extra: mlx)")
 
 from engines.mlx.conftest import accept_any_pair
-from forespeak.engines.engine import LoadRequest, Progress
+from forespeak.engines.engine import LoadRequest, LoadSettings, Progress
 from forespeak.engines.mlx import loading
 from forespeak.engines.mlx.engine import MlxEngine
 from forespeak.errors import UserFacingError
@@ -27,7 +27,7 @@ def copy(tiny: Path, tmp_path: Path) -> Path:
 def load(folder: Path, cancelled: Callable[[], bool] = lambda: False, **settings: int) -> tuple[MlxEngine, list[float]]:
     told: list[Progress] = []
     engine = MlxEngine(accept_any_pair)
-    loaded = engine.load(LoadRequest(folder, **settings), told.append, cancelled)  # type: ignore[arg-type]
+    loaded = engine.load(LoadRequest(folder, settings=LoadSettings(**settings)), told.append, cancelled)  # type: ignore[arg-type]
     assert (loaded is None) == cancelled()
     return engine, [each.fraction for each in told]
 

@@ -13,7 +13,7 @@ pytest.importorskip("mlx_lm", reason="mlx-lm is not installed (extra: mlx)")
 import mlx.core as mx
 
 from engines.mlx.conftest import accept_any_pair
-from forespeak.engines.engine import CacheType, Loaded, LoadRequest
+from forespeak.engines.engine import CacheType, Loaded, LoadRequest, LoadSettings
 from forespeak.engines.mlx import runtime
 from forespeak.engines.mlx.engine import MlxEngine
 from forespeak.engines.mlx.settings import cache_bits, on_processor, see_that_it_can
@@ -28,7 +28,7 @@ def engine() -> Iterator[MlxEngine]:
 
 
 def load(engine: MlxEngine, target: Path, draft: Path | None = None, **settings: Any) -> Loaded:
-    loaded = engine.load(LoadRequest(target, draft, **settings), lambda _: None, lambda: False)
+    loaded = engine.load(LoadRequest(target, draft, LoadSettings(**settings)), lambda _: None, lambda: False)
     assert loaded is not None
     return loaded
 
@@ -54,7 +54,7 @@ def test_caches_that_mlx_has(engine: MlxEngine, wide: Path, cache_type: CacheTyp
     assert engine.target.cache_bits == bits
     assert loaded.placement is not None
     assert loaded.placement.cache_type is (CacheType.F32 if bits is None else cache_type)
-    exact = LoadRequest(wide, cache_type=cache_type, reproducible=True)
+    exact = LoadSettings(cache_type=cache_type, reproducible=True)
     assert cache_bits(exact) is None
 
 
@@ -73,7 +73,7 @@ def test_caches_that_mlx_has_not(engine: MlxEngine, tiny: Path, near: Path, cach
     assert "Q8_0" in caught.value.remedy
     assert engine.loaded_request == LoadRequest(before.target.path, near), "what was loaded stays"
     # The reproducible setting overrules it.
-    see_that_it_can(LoadRequest(tiny, cache_type=cache_type, reproducible=True))
+    see_that_it_can(LoadRequest(tiny, settings=LoadSettings(cache_type=cache_type, reproducible=True)))
 
 
 def test_a_device_that_mlx_has_not(engine: MlxEngine, tiny: Path) -> None:
@@ -86,12 +86,12 @@ def test_a_device_that_mlx_has_not(engine: MlxEngine, tiny: Path) -> None:
 def test_where_there_is_a_gpu_it_is_the_one_that_is_named(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "_USUAL_DEVICE", mx.Device(mx.gpu))
     for settings in ({"device": "MTL0"}, {"gpu_layers": 12}, {"device": "MTL0", "draft_device": "mtl0"}):
-        see_that_it_can(LoadRequest(tiny, tiny, **settings))
-        assert not on_processor(LoadRequest(tiny, tiny, **settings))
-    assert on_processor(LoadRequest(tiny, device="CPU"))
-    assert on_processor(LoadRequest(tiny, gpu_layers=0))
+        see_that_it_can(LoadRequest(tiny, tiny, LoadSettings(**settings)))
+        assert not on_processor(LoadSettings(**settings))
+    assert on_processor(LoadSettings(device="CPU"))
+    assert on_processor(LoadSettings(gpu_layers=0))
     with pytest.raises(UserFacingError, match="on two devices"):
-        see_that_it_can(LoadRequest(tiny, tiny, draft_device="CPU"))
+        see_that_it_can(LoadRequest(tiny, tiny, LoadSettings(draft_device="CPU")))
 
 
 def test_the_processor_is_not_kept_for_the_next_model(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,6 +99,6 @@ def test_the_processor_is_not_kept_for_the_next_model(tiny: Path, monkeypatch: p
     chosen: list[Any] = []
     monkeypatch.setattr(runtime, "_USUAL_DEVICE", "the usual one")
     monkeypatch.setattr(runtime.mx, "set_default_device", chosen.append)
-    runtime.use_processor(on_processor(LoadRequest(tiny, gpu_layers=0)))
-    runtime.use_processor(on_processor(LoadRequest(tiny)))
+    runtime.use_processor(on_processor(LoadSettings(gpu_layers=0)))
+    runtime.use_processor(on_processor(LoadSettings()))
     assert chosen == [mx.cpu, "the usual one"]

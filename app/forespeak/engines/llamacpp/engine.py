@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Self
 
 from forespeak.engines.devices import Device, LayerChoice, draft_setting, target_setting
-from forespeak.engines.engine import ConversionRequest, Converted, Loaded, LoadRequest, ModelSummary, PairCheck
+from forespeak.engines.engine import (
+    ConversionRequest,
+    Converted,
+    Loaded,
+    LoadRequest,
+    LoadSettings,
+    ModelSummary,
+    PairCheck,
+)
 from forespeak.engines.llamacpp import bindings
 from forespeak.engines.llamacpp.loading import (
     ENGINE,
@@ -54,8 +62,8 @@ class LlamaEngine(PairEngine[LlamaModel]):
     def _settled(self, request: LoadRequest) -> LoadRequest:
         listed = bindings.devices()
         # What cannot be is told before anything is unloaded for it.
-        target_setting(request, listed)
-        draft_setting(request, listed)
+        target_setting(request.settings, listed)
+        draft_setting(request.settings, listed)
         gpus = [self._with_own_memory(device) for device in listed if device.is_gpu]
         if self._layer_choice is None or not gpus:
             return request
@@ -73,7 +81,7 @@ class LlamaEngine(PairEngine[LlamaModel]):
         return replace(device, free_bytes=min(device.total_bytes, device.free_bytes + own))
 
     def _prepare(self, request: LoadRequest) -> None:
-        fixed = request.threads
+        fixed = request.settings.threads
         self._thread_count = ThreadGovernor(usable_cores()).count if fixed is None else lambda: fixed
 
     def _load_model(
@@ -87,11 +95,12 @@ class LlamaEngine(PairEngine[LlamaModel]):
     ) -> LlamaModel | None:
         # A pair's target is loaded first.
         setting_of = target_setting if self._target is None else draft_setting
-        setting = setting_of(request, bindings.devices())
-        return load_model(request, setting, path, start, share, progress, cancelled, self._thread_count)
+        settings = request.settings
+        setting = setting_of(settings, bindings.devices())
+        return load_model(settings, setting, path, start, share, progress, cancelled, self._thread_count)
 
-    def _beside(self, model: LlamaModel, request: LoadRequest) -> LlamaModel:
-        return beside(model, request)
+    def _beside(self, model: LlamaModel, settings: LoadSettings) -> LlamaModel:
+        return beside(model, settings)
 
     def _steady(self, model: LlamaModel) -> None:
         steady(model, weights_are_f32=model.native.metadata("general.file_type") == _ALL_F32)

@@ -17,6 +17,7 @@ from forespeak.engines.engine import (
     ConversionRequest,
     Converted,
     LoadRequest,
+    LoadSettings,
     ModelSummary,
     NumberFormat,
     Placement,
@@ -36,7 +37,7 @@ ENGINE = f"llama.cpp {bindings.version()}"
 
 
 def load_model(
-    request: LoadRequest,
+    settings: LoadSettings,
     setting: ModelSetting,
     path: Path,
     start: float,
@@ -63,7 +64,7 @@ def load_model(
         native = bindings.NativeModel(path, report, setting=setting, read_whole=_fits_twice(path, setting))
         if not native.has_decoder:
             raise bindings.NativeError("the model does not generate text")
-        context = make_context(native, request, setting, thread_count())
+        context = make_context(native, settings, setting, thread_count())
     except bindings.NativeError as error:
         if native is not None:
             native.close()
@@ -101,10 +102,10 @@ def _fits_twice(path: Path, setting: ModelSetting) -> bool:
 
 
 def make_context(
-    native: bindings.NativeModel, request: LoadRequest, setting: ModelSetting, threads: int
+    native: bindings.NativeModel, settings: LoadSettings, setting: ModelSetting, threads: int
 ) -> bindings.NativeContext:
     """Raises NativeError."""
-    length = request.context_length or min(native.trained_context_length, DEFAULT_CONTEXT_LENGTH)
+    length = settings.context_length or min(native.trained_context_length, DEFAULT_CONTEXT_LENGTH)
     return bindings.NativeContext(
         native,
         length=length,
@@ -116,13 +117,13 @@ def make_context(
     )
 
 
-def beside(model: LlamaModel, request: LoadRequest) -> LlamaModel:
+def beside(model: LlamaModel, settings: LoadSettings) -> LlamaModel:
     """The same weights with another context, to be closed first. Raises UserFacingError."""
     setting = model.setting
-    if request.reproducible:
+    if settings.reproducible:
         setting = replace(setting, cache_type=CacheType.F32, flash_attention=False)
     try:
-        context = make_context(model.native, request, setting, model.thread_count())
+        context = make_context(model.native, settings, setting, model.thread_count())
     except bindings.NativeError as error:
         raise UserFacingError(
             "There is not enough memory beside the loaded models.",
@@ -136,7 +137,7 @@ def beside(model: LlamaModel, request: LoadRequest) -> LlamaModel:
 
 def conditions_of(request: LoadRequest, target: LlamaModel, draft: LlamaModel | None) -> PairConditions:
     """What the costs of a loaded pair depend on."""
-    placement = target.placement
+    settings, placement = request.settings, target.placement
     beside = None if draft is None else draft.placement
     listed = bindings.devices()
     return PairConditions(
@@ -144,9 +145,9 @@ def conditions_of(request: LoadRequest, target: LlamaModel, draft: LlamaModel | 
         draft=None if draft is None else request.draft,
         engine=ENGINE,
         devices=_descriptions(placement, listed),
-        threads=usable_cores() if request.threads is None else request.threads,
+        threads=usable_cores() if settings.threads is None else settings.threads,
         gpu_layers=_layers(placement),
-        reproducible=request.reproducible,
+        reproducible=settings.reproducible,
         context_length=target.context_length,
         draft_devices=() if beside is None else _descriptions(beside, listed),
         draft_gpu_layers=0 if beside is None else _layers(beside),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from forespeak.engines.engine import ConversionRequest, Converted, Loaded, LoadRequest, ModelSummary
+from forespeak.engines.engine import ConversionRequest, Converted, Loaded, LoadRequest, LoadSettings, ModelSummary
 from forespeak.engines.mlx.loading import beside, conditions_of, is_f32, load_model, placement_of, summary
 from forespeak.engines.mlx.model import MlxModel
 from forespeak.engines.mlx.runtime import ENGINE, device_name, on_gpu
@@ -63,8 +63,8 @@ class MlxEngine(PairEngine[MlxModel]):
             draft.shorten_context(draft.rollback_limit[0])
         return None
 
-    def _beside(self, model: MlxModel, request: LoadRequest) -> MlxModel:
-        return beside(model, request)
+    def _beside(self, model: MlxModel, settings: LoadSettings) -> MlxModel:
+        return beside(model, settings)
 
     def _steady(self, model: MlxModel) -> None:
         steady(model, weights_are_f32=is_f32(model))

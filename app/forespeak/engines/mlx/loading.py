@@ -13,6 +13,7 @@ from forespeak.engines.engine import (
     Buffer,
     CacheType,
     LoadRequest,
+    LoadSettings,
     ModelSummary,
     Placement,
     Progress,
@@ -72,7 +73,7 @@ def load_model(
     """
     progress(Progress(start, f"Loading {path.name}"))
     _check_folder(path)
-    use_processor(on_processor(request))
+    use_processor(on_processor(request.settings))
     maybe_set_recommended_wired_limit()
     try:
         network, config = load_network(path, lazy=True)
@@ -83,7 +84,7 @@ def load_model(
                 del network
                 give_memory_back()
                 return None
-        model = _with_cache(network, config, tokenizer, request)
+        model = _with_cache(network, config, tokenizer, request.settings)
         model.try_out()
     except _ERRORS as error:
         give_memory_back()
@@ -150,12 +151,12 @@ def _with_cache(
     network: nn.Module,
     config: dict[str, Any],
     tokenizer: Any,  # noqa: ANN401 -- a class of mlx-lm
-    request: LoadRequest,
+    settings: LoadSettings,
 ) -> MlxModel:
     # Shapes are known before anything is computed.
     width = int(network(mx.array([[0]])).shape[-1])
     trained = trained_context_length(config)
-    wanted = request.context_length or min(trained, DEFAULT_CONTEXT_LENGTH)
+    wanted = settings.context_length or min(trained, DEFAULT_CONTEXT_LENGTH)
     template = tokenizer._tokenizer.chat_template
     if isinstance(template, dict):
         template = template.get("default")
@@ -168,21 +169,21 @@ def _with_cache(
         batch_limit=batch,
         output_limit=MAX_DRAFT_LENGTH + 1,
         chat_template=template if isinstance(template, str) else None,
-        cache_bits=cache_bits(request),
+        cache_bits=cache_bits(settings),
         config=config,
     )
 
 
-def beside(model: MlxModel, request: LoadRequest) -> MlxModel:
+def beside(model: MlxModel, settings: LoadSettings) -> MlxModel:
     """The same weights with another cache, to be closed first."""
     return MlxModel(
         model.network,
         model.vocabulary,
-        context_length=min(request.context_length or model.context_length, trained_context_length(model.config)),
+        context_length=min(settings.context_length or model.context_length, trained_context_length(model.config)),
         batch_limit=model.batch_limit,
         output_limit=model.output_limit,
         chat_template=model.chat_template,
-        cache_bits=cache_bits(request),
+        cache_bits=cache_bits(settings),
         config=model.config,
     )
 
@@ -203,6 +204,7 @@ def is_f32(model: MlxModel) -> bool:
 
 def conditions_of(request: LoadRequest, target: MlxModel, with_draft: bool) -> PairConditions:
     """What the costs of a loaded pair depend on."""
+    settings = request.settings
     return PairConditions(
         target=request.target,
         draft=request.draft if with_draft else None,
@@ -210,10 +212,10 @@ def conditions_of(request: LoadRequest, target: MlxModel, with_draft: bool) -> P
         devices=(device_name(),),
         # MLX shares its work out itself.
         threads=0,
-        gpu_layers=request.gpu_layers,
-        reproducible=request.reproducible,
+        gpu_layers=settings.gpu_layers,
+        reproducible=settings.reproducible,
         context_length=target.context_length,
-        cache_type=CacheType.F16 if request.reproducible else request.cache_type,
+        cache_type=CacheType.F16 if settings.reproducible else settings.cache_type,
     )
 
 

@@ -1,11 +1,11 @@
-"""What of a request's settings MLX can do: which it takes over, and which it refuses."""
+"""What of the load settings MLX can do: which it takes over, and which it refuses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from forespeak.engines.engine import CPU_DEVICE, CacheType, LoadRequest
+from forespeak.engines.engine import CPU_DEVICE, CacheType, LoadRequest, LoadSettings
 from forespeak.engines.mlx.runtime import has_gpu
 from forespeak.errors import UserFacingError
 
@@ -13,10 +13,10 @@ _BITS: Mapping[CacheType, int | None] = MappingProxyType({CacheType.F16: None, C
 """Bits of a value in a cache; None: as the network computes it, which for most is 16 bits."""
 
 
-def cache_bits(request: LoadRequest) -> int | None:
+def cache_bits(settings: LoadSettings) -> int | None:
     """Bits of a value in the cache, None for values as the network computes them. Only for what `see_that_it_can`."""
     # Quantised values are rounded in groups, which no batch changes, but the reproducible setting is the exact one.
-    return None if request.reproducible else _BITS[request.cache_type]
+    return None if settings.reproducible else _BITS[settings.cache_type]
 
 
 def see_that_it_can(request: LoadRequest) -> None:
@@ -25,13 +25,14 @@ def see_that_it_can(request: LoadRequest) -> None:
     What has no meaning here, since MLX decides it itself, is passed over: threads, flash attention, the split between
     GPUs. It computes all of a model on one device.
     """
-    if request.cache_type not in _BITS and not request.reproducible:
+    settings = request.settings
+    if settings.cache_type not in _BITS and not settings.reproducible:
         raise UserFacingError(
-            f"MLX has no cache in {request.cache_type.value}.",
+            f"MLX has no cache in {settings.cache_type.value}.",
             "It keeps the text in the numbers that the network computes in, or in 8 or 4 bits.",
             "Choose the cache type F16 (as the network computes), Q8_0 or Q4_0.",
         )
-    for name in (request.device, request.draft_device):
+    for name in (settings.device, settings.draft_device):
         # There is one at most, and llama.cpp, whose list the names are from, calls it by another name.
         if name is not None and not _is_processor(name) and not has_gpu():
             raise UserFacingError(
@@ -39,7 +40,7 @@ def see_that_it_can(request: LoadRequest) -> None:
                 "Here it has the processor alone.",
                 f"Choose the device {CPU_DEVICE}, leave it on automatic, or choose a GGUF file of the same model.",
             )
-    if request.draft is not None and _draft_on_processor(request) != on_processor(request):
+    if request.draft is not None and _draft_on_processor(settings) != on_processor(settings):
         raise UserFacingError(
             "MLX cannot put target and draft on two devices.",
             "One of them is to be computed on the processor alone.",
@@ -47,16 +48,14 @@ def see_that_it_can(request: LoadRequest) -> None:
         )
 
 
-def on_processor(request: LoadRequest) -> bool:
-    """Whether a request asks for the processor alone. MLX does not share a model's layers out."""
-    return request.gpu_layers == 0 or (request.device is not None and _is_processor(request.device))
+def on_processor(settings: LoadSettings) -> bool:
+    """Whether the processor alone is asked for. MLX does not share a model's layers out."""
+    return settings.gpu_layers == 0 or _is_processor(settings.device)
 
 
-def _draft_on_processor(request: LoadRequest) -> bool:
-    layers = request.gpu_layers if request.draft_gpu_layers is None else request.draft_gpu_layers
-    name = request.device if request.draft_device is None else request.draft_device
-    return layers == 0 or (name is not None and _is_processor(name))
+def _draft_on_processor(settings: LoadSettings) -> bool:
+    return settings.layers_of_draft == 0 or _is_processor(settings.device_of_draft)
 
 
-def _is_processor(name: str) -> bool:
-    return name.casefold() == CPU_DEVICE.casefold()
+def _is_processor(name: str | None) -> bool:
+    return name is not None and name.casefold() == CPU_DEVICE.casefold()
