@@ -25,6 +25,7 @@ from forespeak.pairing.ranking import Measurement, Range
 from forespeak.speculation.trace import Source
 from models.gguf_writer import ModelFile
 from models.library_folders import write_mlx, write_set
+from models.mlx_writer import mlx_folder
 
 MEASURED = Measurement(20.0, 30.0, Range(1.5, 1.4, 1.6), 0.8, 600, (), "2026-11-30T10:00:00+00:00", "toy", "1")
 ROOMY = Machine(16_000_000_000, 12_000_000_000)
@@ -158,4 +159,4 @@ def test_a_model_of_several_files_counts_whole(tmp_path: Path) -> None:
 
 def test_without_mlx_lm_nothing_drafts_for_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("forespeak.pairing.compatibility.mlx_is_installed", lambda: False)
-    assert known(tmp_path, write_mlx(tmp_path / "folder")).target_problem == NO_MLX
+    assert known(tmp_path, mlx_folder(tmp_path / "folder", {"a": 0, "b": 1})).target_problem == NO_MLX
