@@ -153,6 +153,26 @@ def test_import(models: Path, tmp_path: Path, capsys: Captured, way: list[str]) 
     assert run("import", str(source), *way, "--json") == 0
     assert [each["path"] for each in printed(capsys)["imported"]] == [str(models / "One.gguf")]
     assert source.exists() is (way != ["--move"])
+    write_model(source)
+    assert run("import", str(source), *way, "--json") == 0
+    assert printed(capsys)["there"] == [str(models / "One.gguf")]
+    assert run("import", str(source), *way) == 0
+    assert capsys.readouterr().out == f"One was there already, in {models}\n"
+    assert source.exists()
+
+
+def test_import_interrupted(models: Path, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (write_model(tmp_path / "from" / name, [name]) for name in ("One.gguf", "Two.gguf"))
+
+    def asked(_: terminal.Interrupt) -> bool:
+        return any(models.glob("One.gguf"))
+
+    monkeypatch.setattr(terminal.Interrupt, "asked", asked)
+    assert run("import", str(first), str(second)) == terminal.INTERRUPTED
+    captured = capsys.readouterr()
+    assert captured.out == f"One is in {models}\n", "what has come stays"
+    assert "Stopped" in captured.err
+    assert [path.name for path in models.iterdir()] == ["One.gguf"]
 
 
 def test_import_of_what_is_none(models: Path, tmp_path: Path, capsys: Captured) -> None:

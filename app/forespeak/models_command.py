@@ -177,13 +177,18 @@ def _import(options: argparse.Namespace) -> int:
         )
     for error in result.refused:
         terminal.say_error(error)
-    imported = [item for item in library.scan() if item.path in set(result.paths)]
+    wanted = set(result.paths)
+    imported = [item for item in library.scan() if item.path in wanted] if wanted else []
     if options.json:
         refused = [{"what": error.what, "why": error.why, "remedy": error.remedy} for error in result.refused]
-        terminal.print_json({"imported": [record(item) for item in imported], "refused": refused})
+        there = [str(path) for path in result.there]
+        terminal.print_json({"imported": [record(item) for item in imported], "there": there, "refused": refused})
     else:
         for item in imported:
-            sys.stdout.write(f"{item.name} is in {item.path.parent}\n")
+            words = "was there already, in" if item.path in result.there else "is in"
+            sys.stdout.write(f"{item.name} {words} {item.path.parent}\n")
+        if result.cancelled:
+            terminal.say("Stopped. Nothing half-written is left.")
     return terminal.INTERRUPTED if result.cancelled else terminal.MENDABLE if result.refused else 0
 
 

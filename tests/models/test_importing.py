@@ -68,15 +68,8 @@ def test_an_mlx_folder(some: Library, tmp_path: Path, way: ImportWay) -> None:
         if source.exists():
             result = some.import_models([source], way)
             assert not result.refused
-            assert result.paths[0].parent == some.own
-    assert {item.name for item in some.scan()} == (
-        {"Some-4bit"}
-        if way is not ImportWay.COPY
-        else {
-            "Some-4bit",
-            "Some-4bit (2)",
-        }
-    )
+            assert result.paths == (some.own / "Some-4bit",)
+    assert [item.name for item in some.scan()] == ["Some-4bit"]
     assert folder.exists() is (way is not ImportWay.MOVE)
 
 
@@ -102,7 +95,36 @@ def test_a_name_that_is_taken(some: Library, tmp_path: Path) -> None:
 
 def test_what_is_there_already_is_left_alone(some: Library) -> None:
     path = write_model(some.own / "below" / "model.gguf")
-    assert some.import_models([path], ImportWay.MOVE) == ImportResult((path,))
+    assert some.import_models([path], ImportWay.MOVE) == ImportResult((path,), there=(path,))
+
+
+@SHARED
+def test_the_same_to_the_last_byte_is_not_taken_twice(some: Library, tmp_path: Path, way: ImportWay) -> None:
+    same = write_model(tmp_path / "from" / "model.gguf")
+    there = write_model(some.own / "owner" / "repo" / "other name.gguf")
+    there.write_bytes(same.read_bytes())
+    parts = write_set(some.own / "set", "big", 2)
+    write_set(tmp_path / "from" / "set", "big", 2)
+    result = some.import_models([tmp_path / "from"], way)
+    assert set(result.there) == set(result.paths) == {there, parts[0]}
+    assert same.exists(), "nothing that is there twice is deleted unasked"
+    changed = bytearray(same.read_bytes())
+    changed[-1] ^= 1
+    same.write_bytes(changed)
+    told: list[tuple[int, int]] = []
+    result = some.import_models([same], way, lambda done, total: told.append((done, total)))
+    assert result == ImportResult((some.own / "model.gguf",))
+    assert told[-1] == (len(changed), len(changed))
+    assert hidden(some) == []
+
+
+def test_a_model_that_is_linked_here_is_not_moved_from_under_its_link(some: Library, tmp_path: Path) -> None:
+    source = write_model(tmp_path / "from" / "model.gguf")
+    some.own.mkdir(parents=True)
+    (some.own / "link.gguf").symlink_to(source)
+    result = some.import_models([source], ImportWay.MOVE)
+    assert result == ImportResult((some.own / "link.gguf",), there=(some.own / "link.gguf",))
+    assert only(some.scan()).usable
 
 
 def test_a_model_under_another_ending(some: Library, tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_files_that_are_no_models_say_why(tmp_path: Path) -> None:
     assert items["mmproj-x"].kind is GgufKind.PROJECTOR
     assert items["x.imatrix"].kind is GgufKind.IMATRIX
     assert items["eagle"].kind is GgufKind.DRAFT_HEAD
-    assert "incomplete" in (items["cut"].problem or "")
+    assert (items["cut"].problem or "").startswith("It is incomplete"), "its name stands beside it"
     assert "web page" in (items["page"].problem or "")
 
 
@@ -198,6 +198,19 @@ class TestHuggingFaceCache:
 
 
 @needs_links
+def test_what_has_other_names_is_known_as_a_link(tmp_path: Path) -> None:
+    source = write_model(tmp_path / "from" / "one.gguf")
+    some = library(tmp_path)
+    some.own.mkdir(parents=True)
+    (some.own / "symbolic.gguf").symlink_to(source)
+    assert only(some.scan()).linked
+    (some.own / "symbolic.gguf").unlink()
+    os.link(source, some.own / "hard.gguf")
+    assert only(some.scan()).linked
+    source.unlink()
+    assert not only(some.scan()).linked, "the last name is the file itself"
+
+
 def test_links_that_lead_in_a_circle_end(tmp_path: Path) -> None:
     write_model(tmp_path / "models" / "a" / "model.gguf")
     (tmp_path / "models" / "a" / "again").symlink_to(tmp_path / "models")

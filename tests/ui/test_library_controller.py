@@ -10,13 +10,13 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from forespeak.errors import UserFacingError
-from forespeak.models.library import ImportWay
+from forespeak.models.library import ImportResult, ImportWay
 from forespeak.models.roots import Root, RootKind, own_root
 from forespeak.ui.badge import BadgeTone
 from forespeak.ui.library_controller import WEIGHED_AT_ONCE, starter_only
 from forespeak.ui.library_model import FitWords
 from forespeak.ui.library_state import TaskKind
-from ui.fake_library import item
+from ui.fake_library import FakeRemoval, item
 from ui.models_doubles import Surroundings, my_models, some_items
 
 
@@ -88,7 +88,7 @@ def test_an_import_is_a_task_with_bytes_and_ends_in_the_list(qtbot: QtBot, tmp_p
         assert said == ["Imported “new”."]
 
 
-def test_a_cancelled_import_says_nothing_and_leaves_nothing(qtbot: QtBot, tmp_path: Path) -> None:
+def test_a_cancelled_import_leaves_nothing_and_says_so(qtbot: QtBot, tmp_path: Path) -> None:
     with my_models(tmp_path, task_gate=threading.Event()) as around:
         read(qtbot, around)
         said: list[str] = []
@@ -99,7 +99,31 @@ def test_a_cancelled_import_says_nothing_and_leaves_nothing(qtbot: QtBot, tmp_pa
         assert task is not None
         assert task.cancelling
         qtbot.waitUntil(lambda: around.controller.task is None)
-        assert (said, around.library.imports, around.problems) == ([], [], [])
+        assert said == ["Stopped. Nothing was imported."]
+        assert (around.library.imports, around.problems) == ([], [])
+
+
+def test_what_is_there_already_is_said(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with my_models(tmp_path) as around:
+        read(qtbot, around)
+        one, two = (tmp_path / "models" / name for name in ("big/big-00001-of-00002.gguf", "Some-v0.1-4bit"))
+        said: list[str] = []
+        around.controller.noticed.connect(said.append)
+        for result in (
+            ImportResult((one,)),
+            ImportResult((two,), there=(two,)),
+            ImportResult((one, two), there=(two,)),
+            ImportResult((one, two), there=(one, two)),
+        ):
+            monkeypatch.setattr(around.library, "import_models", lambda *_, result=result: result)
+            around.controller.import_models([tmp_path / "new"], ImportWay.COPY)
+            qtbot.waitUntil(lambda: around.controller.task is None)
+        assert said == [
+            "Imported “big”.",
+            "It is in the models folder already, as “Some-v0.1-4bit”.",
+            "Imported 1 of 2 models; the others are there already.",
+            "All 2 models are in the models folder already.",
+        ]
 
 
 def test_one_task_at_a_time(qtbot: QtBot, tmp_path: Path) -> None:
@@ -120,6 +144,10 @@ def test_what_was_refused_is_told_beside_what_came(qtbot: QtBot, tmp_path: Path)
         around.controller.import_models(paths, ImportWay.COPY)
         qtbot.waitUntil(lambda: bool(around.problems))
         assert around.problems[0].what == "2 of 3 models could not be imported."
+        around.controller.import_models([tmp_path / f"{number}.txt" for number in range(7)], ImportWay.COPY)
+        qtbot.waitUntil(lambda: len(around.problems) == 2)
+        assert around.problems[1].what == "None of the 7 models could be imported."
+        assert around.problems[1].why.endswith("And 2 more.")
         assert "notes.txt" in around.problems[0].why
         assert "list.csv" in around.problems[0].why
         qtbot.waitUntil(lambda: any(entry.name == "good" for entry in around.controller.state.items))
@@ -150,6 +178,42 @@ def test_a_removed_model_comes_back_until_the_end_and_is_gone_after_it(qtbot: Qt
         (first.name, True),
         (second.name, False),
     ]
+
+
+def test_an_undo_that_fails_can_be_tried_again(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with my_models(tmp_path) as around:
+        read(qtbot, around)
+        first = around.controller.state.items[0]
+        around.controller.remove(first)
+        qtbot.waitUntil(lambda: bool(around.controller.removals))
+        problem = UserFacingError("It cannot be brought back.", "There is another one.", "Rename it.")
+
+        def refuse(_: FakeRemoval) -> None:
+            raise problem
+
+        with monkeypatch.context() as patch:
+            patch.setattr(FakeRemoval, "undo", refuse)
+            around.controller.undo()
+            qtbot.waitUntil(lambda: around.problems == [problem])
+        assert [name for name, _ in around.controller.removals] == [first.name]
+        around.controller.undo()
+        qtbot.waitUntil(lambda: any(entry.path == first.path for entry in around.controller.state.items))
+
+
+def test_neither_undo_nor_the_drafts_for_a_target_wait_for_a_task(qtbot: QtBot, tmp_path: Path) -> None:
+    with my_models(tmp_path, task_gate=threading.Event()) as around:
+        read(qtbot, around)
+        first = around.controller.state.items[0]
+        around.controller.remove(first)
+        qtbot.waitUntil(lambda: bool(around.controller.removals))
+        around.controller.move_to(tmp_path / "elsewhere")
+        found: list[frozenset[Path]] = []
+        around.controller.partners_of(around.controller.state.items[-1], found.append)
+        qtbot.waitUntil(lambda: bool(found))
+        around.controller.undo()
+        assert [problem.what for problem in around.problems] == ["Something else is still being done."]
+        assert len(around.controller.removals) == 1
+        around.controller.cancel()
 
 
 def test_moving_tells_the_new_folder(qtbot: QtBot, tmp_path: Path) -> None:

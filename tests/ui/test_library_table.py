@@ -13,6 +13,7 @@ from forespeak.models.library import LibraryItem
 from forespeak.models.roots import own_root
 from forespeak.ui.library_model import Column, LibraryFilter, LibraryModel
 from forespeak.ui.library_table import NARROWEST_NAME, WIDEST_NAME, LibraryTable
+from forespeak.ui.theme import LIGHT
 from ui.fake_library import item
 from ui.models_doubles import some_items
 
@@ -84,6 +85,41 @@ def test_the_chosen_model_stays_chosen_while_others_come_and_go(
     assert not table.currentIndex().isValid()
 
 
+def test_after_a_removal_the_next_model_is_chosen(table: LibraryTable, items: list[LibraryItem]) -> None:
+    def without(*names: str) -> list[LibraryItem]:
+        return [entry for entry in items if entry.name not in names]
+
+    def chosen() -> str | None:
+        return None if table.current is None else table.current.name
+
+    model = library(table)
+    table.selectRow(1)
+    assert chosen() == "Broken-70B"
+    model.set_items(without("Broken-70B"), {})
+    assert chosen() == "Coder-7B"
+    table.selectRow(2)
+    assert chosen() == "Small-1B-Q4_0"
+    model.set_items(without("Broken-70B", "Small-1B-Q4_0"), {})
+    assert chosen() == "Coder-7B", "the last one has a neighbour above"
+    model.set_filter(LibraryFilter("Big"))
+    assert chosen() is None, "it is only out of sight"
+    model.set_items([], {})
+    assert chosen() is None
+
+
+def test_the_mouse_marks_a_whole_row(qtbot: QtBot, table: LibraryTable) -> None:
+    def look(column: Column) -> str:
+        place = table.visualRect(library(table).index(2, column))
+        return table.viewport().grab().toImage().pixelColor(place.left() + 3, place.top() + 3).name()
+
+    plain = look(Column.NAME)
+    over = library(table).index(2, Column.SIZE)
+    table.entered.emit(over)
+    assert look(Column.NAME) == look(Column.SIZE) == LIGHT.side.lower() != plain
+    table.viewportEntered.emit()
+    assert look(Column.NAME) == look(Column.SIZE) == plain
+
+
 def test_the_place_in_a_long_list_is_kept(table: LibraryTable, items: list[LibraryItem], tmp_path: Path) -> None:
     many = [item(f"M-{number:03}", own_root(tmp_path / "models")) for number in range(200)]
     model = library(table)
@@ -97,14 +133,14 @@ def test_the_place_in_a_long_list_is_kept(table: LibraryTable, items: list[Libra
 
 def test_a_narrow_table_keeps_name_and_size(table: LibraryTable) -> None:
     shown = {}
-    for width in (1300, 790, 560, 400):
+    for width in (1300, 810, 560, 400):
         table.resize(width, 500)
         shown[width] = [column for column in Column if not table.isColumnHidden(column)]
         assert table.columnWidth(Column.NAME) >= min(NARROWEST_NAME, width - 120)
     assert shown[1300] == list(Column)
-    assert shown[790] == [column for column in Column if column not in {Column.ARCHITECTURE, Column.CONTEXT}]
+    assert shown[810] == [column for column in Column if column not in {Column.ARCHITECTURE, Column.CONTEXT}]
     assert shown[400] == [Column.NAME, Column.SIZE]
-    assert len(shown[560]) < len(shown[790])
+    assert len(shown[560]) < len(shown[810])
 
 
 def test_the_menu_key_asks_at_the_row(table: LibraryTable) -> None:
@@ -122,7 +158,7 @@ def test_the_menu_key_asks_at_the_row(table: LibraryTable) -> None:
 def test_a_long_name_takes_the_room_of_what_is_needed_least(
     qtbot: QtBot, table: LibraryTable, items: list[LibraryItem]
 ) -> None:
-    table.resize(790, 500)
+    table.resize(810, 500)
     assert not table.isColumnHidden(Column.WHERE)
     long = item("Qwen2.5-Coder-32B-Instruct-Q4_K_M-and-more", own_root(items[0].root.path))
     library(table).set_items([*items, long], {})

@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QObject, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox
+from PySide6.QtWidgets import QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from forespeak.models.library import ImportWay
@@ -20,6 +20,7 @@ from forespeak.ui import model_actions
 from forespeak.ui.import_models import ImportDialog
 from forespeak.ui.models_folder import FoldersDialog
 from forespeak.ui.my_models import MyModels
+from forespeak.ui.removal_dialog import RemovalDialog
 from forespeak.ui.theme import DARK
 from ui.models_doubles import Surroundings, my_models, pair
 
@@ -69,6 +70,14 @@ def test_search_format_and_counts(around: Surroundings) -> None:
     assert names(page) == []
     assert page.nothing.isVisible()
     assert "all formats" in page.nothing.text()
+
+
+def test_esc_empties_the_search(around: Surroundings) -> None:
+    page = around.page
+    QTest.keyClicks(page.search, "coder")
+    assert names(page) == ["Coder-7B"]
+    QTest.keyClick(page.search, Qt.Key.Key_Escape)
+    assert len(names(page)) == 4
 
 
 def test_drafts_for_a_target(qtbot: QtBot, around: Surroundings) -> None:
@@ -169,15 +178,15 @@ def test_removing_asks_and_can_be_taken_back(qtbot: QtBot, around: Surroundings)
     page.set_uses(page.model.items[0].path, None)
     page.table.setFocus()
     QTest.keyClick(page.table, Qt.Key.Key_Delete)
-    box = dialog(qtbot, page, QMessageBox)
-    assert "8.5 GB" in box.informativeText()
-    assert "in use now" in box.informativeText()
-    box.button(QMessageBox.StandardButton.Cancel).click()
-    qtbot.waitUntil(lambda: page.window().findChild(QMessageBox) is None)
-    assert around.library.removals == []
+    box = dialog(qtbot, page, RemovalDialog)
+    assert "8.5 GB" in box.text.text()
+    assert any("in use now" in label.text() for label in box.findChildren(QLabel))
+    assert box.cancel.isDefault()
+    QTest.keyClick(box, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: page.window().findChild(RemovalDialog) is None)
+    assert around.library.removals == [], "Enter alone removes nothing"
     page.actions_of_model.remove.trigger()
-    box = dialog(qtbot, page, QMessageBox)
-    next(button for button in box.buttons() if button.text() == "Remove").click()
+    dialog(qtbot, page, RemovalDialog).remove.click()
     qtbot.waitUntil(lambda: "Big-8B-Q8_0" not in names(page))
     assert page.toast.label.text() == "Removed “Big-8B-Q8_0”"
     assert page.toast.geometry().bottom() < page.folder_bar.y(), "its buttons stay free"
@@ -193,14 +202,51 @@ def test_what_is_another_programs_cannot_be_removed(around: Surroundings) -> Non
     assert "another program" in around.page.actions_of_model.remove.toolTip()
 
 
+def test_what_is_only_a_link_is_not_said_to_be_deleted(qtbot: QtBot, around: Surroundings) -> None:
+    page = around.page
+    linked = replace(around.library.items[0], linked=True)
+    around.library.items[0] = linked
+    around.controller.rescan()
+    qtbot.waitUntil(lambda: linked in page.model.items)
+    assert page.folder_bar.facts.text().startswith("3 models, 20.8 GB"), "a link takes nothing"
+    choose(page, linked.name)
+    assert ("Where", "Models folder, as a link") in page.details.facts_of(linked)
+    page.actions_of_model.remove.trigger()
+    box = dialog(qtbot, page, RemovalDialog)
+    assert "It is a link" in box.text.text()
+    assert "deleted" not in box.text.text()
+    box.reject()
+
+
+def test_a_long_name_in_a_message_goes_on_in_the_next_line(qtbot: QtBot, around: Surroundings) -> None:
+    page = around.page
+    page.resize(420, 600)
+    page.toast.offer("Removed “" + "a_name_that_does_not_end" * 6 + "”", "Undo", lambda: None)
+    assert page.rect().contains(page.toast.geometry())
+    assert page.toast.label.height() >= page.toast.label.heightForWidth(page.toast.label.width())
+    high = page.toast.height()
+    page.toast.tell("Copied the path.")
+    assert page.toast.height() < high
+    assert page.toast.width() < 300
+    assert page.toast.geometry().bottom() < page.folder_bar.y()
+
+
 def drop(page: MyModels, *paths: Path) -> bool:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
     button, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    enter = QDragEnterEvent(QPoint(9, 9), Qt.DropAction.CopyAction, data, button, keys)
+    actions = Qt.DropAction.CopyAction | Qt.DropAction.MoveAction
+    enter = QDragEnterEvent(QPoint(9, 9), actions, data, button, keys)
+    enter.setDropAction(Qt.DropAction.MoveAction)
     page.dragEnterEvent(enter)
+    assert page.veil.isVisible() is enter.isAccepted()
     if enter.isAccepted():
-        page.dropEvent(QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, button, keys))
+        event = QDropEvent(QPointF(9, 9), actions, data, button, keys)
+        event.setDropAction(Qt.DropAction.MoveAction)
+        page.dropEvent(event)
+        # For a move, a file manager would delete the file.
+        assert enter.dropAction() == event.dropAction() == Qt.DropAction.CopyAction
+        assert not page.veil.isVisible()
     return enter.isAccepted()
 
 
@@ -252,9 +298,15 @@ def test_a_task_shows_how_far_it_is_and_can_be_stopped(qtbot: QtBot, tmp_path: P
         assert page.task_bar.isVisible()
         assert not page.import_button.isEnabled()
         assert not page.folder_bar.change_button.isEnabled()
+        assert drop(page, tmp_path / "other.gguf")
+        assert [problem.what for problem in around.problems] == ["Something else is still being done."]
+        assert page.window().findChild(ImportDialog) is None, "nobody is asked how for nothing"
+        page.task_bar.cancel.setFocus()
         page.task_bar.cancel.click()
+        assert page.table.hasFocus()
         qtbot.waitUntil(page.task_bar.isHidden)
         assert "new" not in names(page)
+        assert page.toast.label.text() == "Stopped. Nothing was imported."
 
 
 def test_the_models_folder_and_the_others(qtbot: QtBot, around: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:

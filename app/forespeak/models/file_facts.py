@@ -73,7 +73,9 @@ def read_facts(path: Path, known: KnownTexts | None = None) -> FileFacts:
     except GgufError as error:
         if error.problem.passes:
             raise
-        return FileFacts(GgufKind.OTHER, problem=" ".join(part for part in (error.what, error.why) if part))
+        # It stands beside the file's name.
+        what = error.what.replace(f"“{path.name}”", "It", 1)
+        return FileFacts(GgufKind.OTHER, problem=" ".join(part for part in (what, error.why) if part))
 
 
 def parameters_of(parts: Sequence[FileFacts]) -> tuple[int, int | None]:

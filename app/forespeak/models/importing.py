@@ -16,7 +16,7 @@ from forespeak.models.file_lock import FileLock
 from forespeak.models.gguf import read_header
 from forespeak.models.library_files import FoundModel, find_beside, find_mlx, find_models
 from forespeak.models.library_item import look_at
-from forespeak.models.roots import Root, added_root
+from forespeak.models.roots import Root, added_root, own_root
 from forespeak.models.transfer import (
     Progress,
     StoppedError,
@@ -24,6 +24,7 @@ from forespeak.models.transfer import (
     copy_file,
     explained,
     link_file,
+    same_content,
 )
 from forespeak.whole_file import sync_folder
 
@@ -41,11 +42,15 @@ class ImportWay(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """`paths` are what to load of each model that is in our folder now. `refused` says of the others why not."""
+    """`paths` are what to load of each model that is in our folder now. `refused` says of the others why not.
+
+    `there`: those of `paths` that were in our folder before, to the last byte. Nothing was done for them.
+    """
 
     paths: tuple[Path, ...] = ()
     refused: tuple[UserFacingError, ...] = ()
     cancelled: bool = False
+    there: tuple[Path, ...] = ()
 
 
 def import_models(
@@ -56,8 +61,8 @@ def import_models(
     try:
         importer.run(sources)
     except StoppedError:
-        return ImportResult(tuple(importer.paths), tuple(importer.refused), cancelled=True)
-    return ImportResult(tuple(importer.paths), tuple(importer.refused))
+        importer.cancelled = True
+    return importer.result()
 
 
 class _Importer:
@@ -68,10 +73,15 @@ class _Importer:
         self._others = roots[1:]
         self._way = way
         self._progress = progress
-        self._cancelled = cancelled
+        self._stopped = cancelled
         self._done = self._total = 0
         self.paths: list[Path] = []
         self.refused: list[UserFacingError] = []
+        self.there: list[Path] = []
+        self.cancelled = False
+
+    def result(self) -> ImportResult:
+        return ImportResult(tuple(self.paths), tuple(self.refused), self.cancelled, tuple(self.there))
 
     def run(self, sources: Sequence[Path]) -> None:
         models: list[FoundModel] = []
@@ -101,10 +111,11 @@ class _Importer:
 
     def _import(self, model: FoundModel) -> Path:
         """What is loaded of the imported model. Raises UserFacingError, OSError, StoppedError."""
-        if self._cancelled():
+        if self._stopped():
             raise StoppedError
         if _is_below(model.path, self._own):
-            return model.path  # it is there already
+            self.there.append(model.path)
+            return model.path
         owner = next((root for root in self._others if _is_below(model.path, root.path)), None)
         if self._way is ImportWay.MOVE and owner is not None:
             raise UserFacingError(
@@ -118,6 +129,11 @@ class _Importer:
             raise UserFacingError(
                 f"“{_shown(model)}” cannot be imported.", problem, "Choose another file, or get this one again."
             )
+        twin = self._twin(model)
+        if twin is not None:
+            # Also when it was to be moved: nothing that somebody has twice is deleted unasked.
+            self.there.append(twin.path)
+            return twin.path
         if not self._shares_bytes(model):
             check_space(self._own, _size(model), f"to import “{_shown(model)}”")
         self._own.mkdir(parents=True, exist_ok=True)
@@ -134,6 +150,19 @@ class _Importer:
         if self._way is ImportWay.MOVE:
             self._remove_sources(model)
         return path
+
+    def _twin(self, model: FoundModel) -> FoundModel | None:
+        """A model of our own folder that is the same to the last byte. Raises OSError, StoppedError."""
+        before = self._done
+        for other in find_models(own_root(self._own), self._stopped):
+            if other.identity == model.identity or (_shape(other) == _shape(model) and self._same(other, model)):
+                return other
+            self._done = before
+        return None
+
+    def _same(self, one: FoundModel, other: FoundModel) -> bool:
+        pairs = zip(_files(one), _files(other), strict=True)
+        return all(same_content(a, b, self._copied, self._stopped) for (a, _), (b, _) in pairs)
 
     def _shares_bytes(self, model: FoundModel) -> bool:
         """Whether nothing has to be copied. (A move within one disk makes links, so that nothing can be lost.)"""
@@ -178,7 +207,7 @@ class _Importer:
                     "Copy it. On Windows, symbolic links need the developer mode.",
                 ) from error
         elif self._way is not ImportWay.MOVE or not _linked(source, target):
-            copy_file(source, target, self._copied, self._cancelled)
+            copy_file(source, target, self._copied, self._stopped)
             return
         self._copied(target.stat().st_size)
 
@@ -251,6 +280,12 @@ def _size(model: FoundModel) -> int:
         with contextlib.suppress(OSError):
             total += path.stat().st_size
     return total
+
+
+def _shape(model: FoundModel) -> tuple[object, ...]:
+    """What is alike in two models with the same contents: names count only within a folder."""
+    names = model.names if model.folder is not None else None
+    return names, tuple(file.size for file in model.files)
 
 
 def _shown(model: FoundModel) -> str:

@@ -23,12 +23,16 @@ Identity = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file's name and state. `identity` (device, number) is the same where two names are one file."""
+    """A file's name and state. `identity` (device, number) is the same where two names are one file.
+
+    `linked`: it is a link, or has other names too, and removing this one frees nothing.
+    """
 
     path: Path
     size: int
     modified_ns: int
     identity: tuple[int, int]
+    linked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +117,12 @@ def _look(folder: str, name: str) -> FoundFile | None:
     path = Path(folder, name)
     try:
         about = path.stat()
+        linked = about.st_nlink > 1 or path.is_symlink()
     except (OSError, ValueError):
         return None  # a link whose file is gone
     # Some file systems number nothing: then every name is a file of its own.
     identity = (about.st_dev, about.st_ino) if about.st_ino else (-1, hash(path))
-    return FoundFile(path, about.st_size, about.st_mtime_ns, identity)
+    return FoundFile(path, about.st_size, about.st_mtime_ns, identity, linked)
 
 
 def _in_order_of_use(root: Root, found: list[FoundModel]) -> list[FoundModel]:

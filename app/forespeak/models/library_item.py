@@ -25,7 +25,8 @@ class LibraryItem:
     only some of them (mixture of experts). `mtp_layers` counts the layers that predict more than the next token.
     Two items with the same `vocabulary_fingerprint` have the same vocabulary, to the last token and setting; where the
     fingerprints differ the vocabularies may still fit, for example if one is only padded: ask pairing.compatibility.
-    `modified` is in seconds since 1970. `problem` says in words why the files cannot be used as they are.
+    `modified` is in seconds since 1970. `linked`: all of it has other names too, and removing it here frees nothing.
+    `problem` says in words why the files cannot be used as they are.
     """
 
     path: Path
@@ -48,6 +49,7 @@ class LibraryItem:
     has_template: bool = False
     mtp_layers: int = 0
     problem: str | None = None
+    linked: bool = False
     identity: Identity = field(default=(), repr=False)
 
     @property
@@ -112,6 +114,7 @@ def item_of(root: Root, model: FoundModel, parts: Sequence[FileFacts]) -> Librar
         has_template=first.has_template,
         mtp_layers=first.mtp_layers,
         problem=_problem_of(model, parts),
+        linked=all(file.linked for file in model.files),
         identity=model.identity,
     )
     # The parts say so together, also where the first one is missing.

@@ -50,6 +50,20 @@ def copy_file(source: Path, target: Path, copied: Callable[[int], None], cancell
         raise
 
 
+def same_content(one: Path, other: Path, read: Callable[[int], None], cancelled: Callable[[], bool]) -> bool:
+    """Whether two files hold the same bytes. `read` hears of every piece's size. Raises OSError, StoppedError."""
+    if one.stat().st_size != other.stat().st_size:
+        return False
+    with one.open("rb") as first, other.open("rb") as second:
+        while piece := first.read(_PIECE):
+            if cancelled():
+                raise StoppedError
+            if second.read(_PIECE) != piece:
+                return False
+            read(len(piece))
+    return True
+
+
 def link_file(source: Path, target: Path) -> None:
     """Another name for a file: a hard link, else a symbolic one. Raises OSError if the system allows neither."""
     whole = source.resolve(strict=True)
@@ -88,7 +102,8 @@ def check_space(folder: Path, needed: int, purpose: str) -> None:
     if free < needed + RESERVE:
         raise UserFacingError(
             f"There is not enough disk space {purpose}.",
-            f"It needs {size_words(needed)}, and {size_words(max(0, free - RESERVE))} are free in {folder}.",
+            f"It needs {size_words(needed)} and {size_words(RESERVE)} to spare, and {size_words(free)} are free in "
+            f"{folder}.",
             "Make room on that disk, or choose another folder.",
         )
 

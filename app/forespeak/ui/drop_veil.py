@@ -17,6 +17,12 @@ def dropped_file(data: QMimeData) -> Path | None:
     return next((Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()), None)
 
 
+def accept_as_copy(event: QDropEvent) -> None:
+    """Whatever was proposed: for a move, some file managers delete the file as soon as it was dropped."""
+    event.setDropAction(Qt.DropAction.CopyAction)
+    event.accept()
+
+
 class DropVeil(QFrame):
     """Covers the window while a file is dragged over it."""
 
@@ -60,7 +66,7 @@ class DropVeil(QFrame):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if dropped_file(event.mimeData()) is not None:
-            event.acceptProposedAction()
+            accept_as_copy(event)
 
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
         place = self._place_at(event.position().toPoint())
@@ -68,7 +74,7 @@ class DropVeil(QFrame):
         if place is None:
             event.ignore()
         else:
-            event.acceptProposedAction()
+            accept_as_copy(event)
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         self.hide()
@@ -78,7 +84,7 @@ class DropVeil(QFrame):
         path = dropped_file(event.mimeData())
         self.hide()
         if place is not None and path is not None:
-            event.acceptProposedAction()
+            accept_as_copy(event)
             self.fileDropped.emit(place, path)
 
     def _place_at(self, at: QPoint) -> Place | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData, Signal
+from PySide6.QtCore import QMimeData, Qt, Signal
 from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFileDialog,
+    QFrame,
     QLabel,
     QMenu,
     QPushButton,
@@ -23,12 +24,46 @@ from PySide6.QtWidgets import (
 
 from forespeak.models.library import ImportWay
 from forespeak.ui.form import caption
+from forespeak.ui.model_details import breakable
+
+NOTE_INDENT = 29
+"""Where the words of a radio button begin, in pixels."""
 
 
 def dropped_models(data: QMimeData) -> tuple[Path, ...]:
     """The local GGUF files and folders of a drag; what is neither is not taken."""
     paths = [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
     return tuple(path for path in paths if path.suffix.lower() == ".gguf" or path.is_dir())
+
+
+class ImportVeil(QFrame):
+    """Says over a page what becomes of the files that are dragged over it; the page itself takes them."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("dropZone")
+        self.setProperty("over", True)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        column = QVBoxLayout(self)
+        column.addStretch(1)
+        for words, name in (
+            (self.tr("Import"), "emptyTitle"),
+            (self.tr("Into the models folder: copied, moved or linked."), "quietNote"),
+        ):
+            label = QLabel(words)
+            label.setObjectName(name)
+            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            label.setWordWrap(True)
+            column.addWidget(label)
+        column.addStretch(1)
+        self.hide()
+
+    def cover(self) -> None:
+        parent = self.parentWidget()
+        if parent is not None:
+            self.setGeometry(parent.rect().adjusted(0, 8, 0, 0))
+        self.show()
+        self.raise_()
 
 
 class ImportDialog(QDialog):
@@ -38,7 +73,7 @@ class ImportDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("importDialog")
         self.setWindowTitle(self.tr("Import models"))
-        name = f"“{paths[0].name}”" if len(paths) == 1 else self.tr("{count} files").format(count=len(paths))
+        name = f"“{breakable(paths[0].name)}”" if len(paths) == 1 else self.tr("{count} files").format(count=len(paths))
         title = QLabel(self.tr("How shall {name} come into the models folder?").format(name=name))
         title.setObjectName("dialogTitle")
         title.setWordWrap(True)
@@ -55,7 +90,7 @@ class ImportDialog(QDialog):
                 (
                     ImportWay.LINK,
                     self.tr("Link"),
-                    self.tr("Takes no room. Where it is a reference, the model is gone when the original goes."),
+                    self.tr("Takes no room. A link to another disk is of no use when the original is gone."),
                 ),
             )
         ):
@@ -63,10 +98,13 @@ class ImportDialog(QDialog):
             choice.setAccessibleDescription(why)
             self._ways.addButton(choice, number)
             self.choices[way] = choice
-            layout.addWidget(choice)
             note = caption(why)
-            note.setIndent(26)
-            layout.addWidget(note)
+            note.setIndent(NOTE_INDENT)
+            both = QVBoxLayout()
+            both.setSpacing(2)
+            both.addWidget(choice)
+            both.addWidget(note)
+            layout.addLayout(both)
         self.choices[ImportWay.COPY].setChecked(True)
         self.remember = QCheckBox(self.tr("Do the same from now on, without asking"))
         layout.addSpacing(6)
@@ -78,6 +116,7 @@ class ImportDialog(QDialog):
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         layout.addSpacing(6)
+        layout.addStretch(1)
         layout.addWidget(buttons)
         self.setMinimumWidth(440)
 

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from forespeak.errors import UserFacingError
 from forespeak.models.library import ImportResult, ImportWay, LibraryItem
 from forespeak.models.roots import Root, RootKind
+from forespeak.models.shards import shard_name
 from forespeak.models.starter import starter_target_path
 from forespeak.ui.background import Worker
 from forespeak.ui.library_model import FitWords
@@ -90,6 +91,8 @@ class LibraryController(QObject):
         """Newest last: what can still be taken back, by name."""
         self._scanner = Worker("library-scan", self)
         self._doer = Worker("library-task", self)
+        # Of its own: nobody wants to wait for an import to see which drafts there are.
+        self._judge = Worker("library-drafts", self)
         self._stop_scan = threading.Event()
         self._stop_task = threading.Event()
         self._stop_weighing = threading.Event()
@@ -138,23 +141,30 @@ class LibraryController(QObject):
         def look() -> frozenset[Path]:
             return frozenset(item.path for item in items if item.path != target.path and self._can_draft(target, item))
 
-        self._doer.run(look, found, self._fail)
+        self._judge.run(look, found, self._fail)
 
     # -- tasks
+
+    def is_free(self) -> bool:
+        """Whether the models folder can be changed now; if not, that is told."""
+        if self.task is not None:
+            self.problemFound.emit(
+                UserFacingError(
+                    self.tr("Something else is still being done."),
+                    self.tr("The models folder is changed by one thing at a time."),
+                    self.tr("Wait until it is done, or cancel it."),
+                )
+            )
+        return self.task is None
 
     def import_models(self, paths: Sequence[Path], way: ImportWay) -> None:
         name = paths[0].name if len(paths) == 1 else self.tr("{count} files").format(count=len(paths))
 
         def done(result: ImportResult) -> None:
-            arrived = result.paths
-            if arrived:
-                words = (
-                    self.tr("Imported “{name}”.").format(name=arrived[0].stem)
-                    if len(arrived) == 1
-                    else self.tr("Imported {count} models.").format(count=len(arrived))
-                )
-                self.noticed.emit(words)
-                self.imported.emit(arrived)
+            if result.paths or result.cancelled:
+                self.noticed.emit(self._came(result))
+            if result.paths:
+                self.imported.emit(result.paths)
             if result.refused:
                 self.problemFound.emit(self._refused(result))
 
@@ -169,6 +179,8 @@ class LibraryController(QObject):
             if moved:
                 self.noticed.emit(self.tr("The models are in {folder} now.").format(folder=folder))
                 self.folderMoved.emit(folder)
+            else:
+                self.noticed.emit(self.tr("Stopped. The models are where they were."))
 
         self._begin(
             Task(TaskKind.MOVE, str(folder)),
@@ -200,7 +212,7 @@ class LibraryController(QObject):
 
     def undo(self) -> None:
         """Bring back what was removed last."""
-        if not self.removals:
+        if not self.removals or not self.is_free():
             return
         name, removal = self.removals.pop()
         self.removalsChanged.emit()
@@ -209,7 +221,13 @@ class LibraryController(QObject):
             self.noticed.emit(self.tr("“{name}” is back.").format(name=name))
             self._restart_scan()
 
-        self._doer.run(removal.undo, undone, self._fail)
+        def failed(error: Exception) -> None:
+            # It can be tried again, once the reason is gone.
+            self.removals.append((name, removal))
+            self.removalsChanged.emit()
+            self._fail(error)
+
+        self._doer.run(removal.undo, undone, failed)
 
     @Slot()
     def cancel(self) -> None:
@@ -229,6 +247,7 @@ class LibraryController(QObject):
         self._stop_weighing.set()
         deadline = time.monotonic() + CLOSE_SECONDS
         self._scanner.close(CLOSE_SECONDS)
+        self._judge.close(0.0)
         if self._unwatch is not None:
             self._unwatch()
         removals, self.removals = self.removals, []
@@ -238,17 +257,40 @@ class LibraryController(QObject):
 
     # -- inside
 
+    def _came(self, result: ImportResult) -> str:
+        """What became of those that are in the models folder now, in a sentence."""
+        there = len(result.there)
+        came = len(result.paths) - there
+        if result.cancelled:
+            if not came:
+                return self.tr("Stopped. Nothing was imported.")
+            return self.tr("Stopped. Imported {count} models before.").format(count=came)
+        name = loaded_name(result.paths[0])
+        if not there:
+            if came == 1:
+                return self.tr("Imported “{name}”.").format(name=name)
+            return self.tr("Imported {count} models.").format(count=came)
+        if came:
+            words = self.tr("Imported {came} of {count} models; the others are there already.")
+            return words.format(came=came, count=came + there)
+        if there == 1:
+            return self.tr("It is in the models folder already, as “{name}”.").format(name=name)
+        return self.tr("All {count} models are in the models folder already.").format(count=there)
+
     def _refused(self, result: ImportResult) -> UserFacingError:
         """One error of several."""
         if len(result.refused) == 1:
             return result.refused[0]
-        count = len(result.refused) + len(result.paths)
-        return UserFacingError(
-            self.tr("{refused} of {count} models could not be imported.").format(
-                refused=len(result.refused), count=count
-            ),
-            "\n".join(f"{error.what} {error.why}" for error in result.refused[:MOST_TOLD]),
+        refused = len(result.refused)
+        words = (
+            self.tr("{refused} of {count} models could not be imported.")
+            if result.paths
+            else self.tr("None of the {count} models could be imported.")
         )
+        told = [f"{error.what} {error.why}" for error in result.refused[:MOST_TOLD]]
+        if refused > MOST_TOLD:
+            told.append(self.tr("And {count} more.").format(count=refused - MOST_TOLD))
+        return UserFacingError(words.format(refused=refused, count=refused + len(result.paths)), "\n\n".join(told))
 
     def _begin(
         self,
@@ -257,14 +299,7 @@ class LibraryController(QObject):
         done: Callable[[T], None],
         rescan: bool = True,
     ) -> None:
-        if self.task is not None:
-            self.problemFound.emit(
-                UserFacingError(
-                    self.tr("Something else is still being done."),
-                    self.tr("The models folder is changed by one thing at a time."),
-                    self.tr("Wait until it is done, or cancel it."),
-                )
-            )
+        if not self.is_free():
             return
         self.task = task
         self._bytes = (0, 0)
@@ -406,6 +441,14 @@ def _finish(removal: RemovedModel) -> Callable[[], None]:
             pass
 
     return finish
+
+
+def loaded_name(path: Path) -> str:
+    """What a model is called in the list, by what is loaded of it. An MLX folder's name may hold dots."""
+    if path.suffix.lower() != ".gguf":
+        return path.name
+    part = shard_name(path.name)
+    return path.stem if part is None else part.stem
 
 
 def starter_only(items: Iterable[LibraryItem]) -> bool:

@@ -100,8 +100,8 @@ class LibraryState:
 
     @property
     def own_bytes(self) -> int:
-        """What lies in the models folder."""
-        return sum(item.size_bytes for item in self.items if not item.root.read_only)
+        """What the models folder takes: links take nothing."""
+        return sum(item.size_bytes for item in self.items if not item.root.read_only and not item.linked)
 
     @property
     def own_count(self) -> int:

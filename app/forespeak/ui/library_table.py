@@ -40,7 +40,7 @@ WIDTHS = {
     Column.QUANT: 104,
     Column.CONTEXT: 84,
     Column.SIZE: 86,
-    Column.WHERE: 120,
+    Column.WHERE: 168,
     Column.FIT: 100,
 }
 LEAST_NEEDED = (
@@ -64,6 +64,8 @@ class LibraryDelegate(QStyledItemDelegate):
         super().__init__(parent)
         self._view = parent
         self._theme = LIGHT
+        self.under_mouse = -1
+        """The row, which is one thing: Qt tells of the cell alone."""
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -78,7 +80,7 @@ class LibraryDelegate(QStyledItemDelegate):
         painter.save()
         if selected:
             painter.fillRect(area, QColor(theme.accent_soft))
-        elif option.state & QStyle.StateFlag.State_MouseOver:
+        elif index.row() == self.under_mouse:
             painter.fillRect(area, QColor(theme.side))
         painter.setPen(QColor(theme.line))
         painter.drawLine(area.bottomLeft(), area.bottomRight())
@@ -90,9 +92,10 @@ class LibraryDelegate(QStyledItemDelegate):
         room = area.adjusted(PADDING, 0, -PADDING, 0)
         fit = index.data(BadgeRole)
         if column is Column.NAME:
-            ink = theme.danger if index.data(ProblemRole) else theme.muted
+            wrong = bool(index.data(ProblemRole))
+            ink = theme.danger if wrong else theme.muted
             name, caption = str(index.data(Qt.ItemDataRole.DisplayRole)), str(index.data(CaptionRole))
-            paint_two_lines(painter, room, name, theme.ink, caption, ink)
+            paint_two_lines(painter, room, name, theme.ink, caption, ink, sentence=wrong)
         elif isinstance(fit, FitWords):
             paint_badge(painter, room, fit.words, fit.tone, theme)
         else:
@@ -119,7 +122,7 @@ class LibraryTable(QTableView):
         self.setObjectName("libraryTable")
         self._library = model
         self._path: Path | None = None
-        self._scroll = 0
+        self._scroll = self._row = 0
         self._name_width = NARROWEST_NAME
         self.setModel(model)
         self.delegate = LibraryDelegate(self)
@@ -154,6 +157,8 @@ class LibraryTable(QTableView):
         self.selectionModel().currentRowChanged.connect(self._current_changed)
         self.doubleClicked.connect(self._open_current)
         self.customContextMenuRequested.connect(self._ask_menu)
+        self.entered.connect(lambda index: self._mouse_over(index.row()))
+        self.viewportEntered.connect(lambda: self._mouse_over(-1))
 
     def set_theme(self, theme: Theme) -> None:
         self.delegate.set_theme(theme)
@@ -184,6 +189,10 @@ class LibraryTable(QTableView):
         else:
             super().keyPressEvent(event)
 
+    def leaveEvent(self, event: QEvent) -> None:
+        self._mouse_over(-1)
+        super().leaveEvent(event)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         self._fold()
         super().resizeEvent(event)
@@ -197,6 +206,12 @@ class LibraryTable(QTableView):
         return super().event(event)
 
     # -- inside
+
+    def _mouse_over(self, row: int) -> None:
+        before, self.delegate.under_mouse = self.delegate.under_mouse, row
+        for each in {before, row} - {-1}:
+            top, height = self.rowViewportPosition(each), self.rowHeight(each)
+            self.viewport().update(0, top, self.viewport().width(), height)
 
     def _fold(self) -> None:
         room = self.viewport().width()
@@ -213,6 +228,7 @@ class LibraryTable(QTableView):
     @Slot()
     def _before_reset(self) -> None:
         self._scroll = self.verticalScrollBar().value()
+        self._row = self.currentIndex().row()
 
     def _measure_names(self) -> None:
         metrics = QFontMetrics(ui_font(TEXT_PIXELS, QFont.Weight.DemiBold.value))
@@ -237,6 +253,9 @@ class LibraryTable(QTableView):
             self.updateGeometries()
             self.verticalScrollBar().setValue(self._scroll)
             self.viewport().update()
+        elif self._path is not None and self._path not in {item.path for item in self._library.items}:
+            # It was removed: the keyboard stays where it was.
+            self.selectRow(min(self._row, self._library.rowCount() - 1))
         else:
             self._path = None
         self._tell()

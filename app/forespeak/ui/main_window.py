@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from forespeak.ui.chat_list import ChatList
 from forespeak.ui.composer import Composer
 from forespeak.ui.conversation import ConversationView, column_of
-from forespeak.ui.drop_veil import DropVeil, dropped_file
+from forespeak.ui.drop_veil import DropVeil, accept_as_copy, dropped_file
 from forespeak.ui.icons import icon
 from forespeak.ui.model_picker import Choice
 from forespeak.ui.navigation import CHAT_PAGE, Navigation, Page, PageStack, PageWidget
@@ -333,5 +333,5 @@ class MainWindow(QMainWindow):
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         # Other pages take files themselves, for what they do with them.
         if self.page == CHAT_PAGE and dropped_file(event.mimeData()) is not None:
-            event.acceptProposedAction()
+            accept_as_copy(event)
             self.veil.cover()

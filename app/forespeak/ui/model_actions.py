@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QAction, QGuiApplication, QIcon, QKeySequence
-from PySide6.QtWidgets import QMenu, QMessageBox, QWidget
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QMenu, QWidget
 
 from forespeak.models.library import LibraryItem
-from forespeak.models.sizes import size_words
 from forespeak.ui.background import Worker
 from forespeak.ui.file_manager import open_folder, reveal
 from forespeak.ui.library_controller import LibraryController
+from forespeak.ui.removal_dialog import RemovalDialog
 
 
 class ModelActions(QObject):
@@ -134,26 +134,8 @@ class ModelActions(QObject):
         item = self._item
         if item is None:
             return
-        box = QMessageBox(self._widget.window())
-        box.setObjectName("removeDialog")
-        box.setIcon(QMessageBox.Icon.NoIcon)
-        box.setWindowTitle(self.tr("Remove a model"))
-        box.setText(self.tr("Remove “{name}”?").format(name=item.name))
-        words = self.tr("{size} in {count} files are deleted when Forespeak closes. Until then it can be undone.")
-        if len(item.files) == 1:
-            words = self.tr("Its {size} are deleted when Forespeak closes. Until then it can be undone.")
-        more = " " + self.tr("It is in use now, and cannot be loaded again.") if self._use else ""
-        box.setInformativeText(words.format(size=size_words(item.size_bytes), count=len(item.files)) + more)
-        remove = box.addButton(self.tr("Remove"), QMessageBox.ButtonRole.DestructiveRole)
-        # The platform's picture on it would be the only one of its kind here.
-        box.addButton(QMessageBox.StandardButton.Cancel).setIcon(QIcon())
-        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
-        box.setModal(True)
-
-        def answered() -> None:
-            if box.clickedButton() is remove:
-                self._controller.remove(item)
-            box.deleteLater()
-
-        box.finished.connect(lambda _: answered())
-        box.show()
+        dialog = RemovalDialog(item, in_use=bool(self._use), parent=self._widget.window())
+        dialog.accepted.connect(lambda: self._controller.remove(item))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.setModal(True)
+        dialog.show()

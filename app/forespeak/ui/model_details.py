@@ -20,6 +20,8 @@ from forespeak.ui.models_folder import short_path
 from forespeak.ui.theme import Theme
 
 MOST_FILES = 12
+NO_KIND = frozenset({GgufKind.MODEL, GgufKind.OTHER})
+"""Which need no word: what is wrong with the others is told above."""
 WIDE_FROM = 500
 
 
@@ -159,7 +161,7 @@ class ModelDetails(QFrame):
             (self.tr("Vocabulary"), self._tokens(item.vocabulary_size)),
             (self.tr("Chat template"), self._template(item)),
             (self.tr("Predicts ahead"), self._ahead(item.mtp_layers)),
-            (self.tr("Kind"), None if item.kind is GgufKind.MODEL else item.kind.value),
+            (self.tr("Kind"), None if item.kind in NO_KIND else item.kind.value),
             (self.tr("Size"), size_words(item.size_bytes)),
             (self.tr("Changed"), f"{datetime.fromtimestamp(item.modified).astimezone():%Y-%m-%d %H:%M}"),
             (self.tr("Where"), self._where(item)),
@@ -190,7 +192,9 @@ class ModelDetails(QFrame):
         return self.tr("{count} tokens, with layers of its own").format(count=layers) if layers else None
 
     def _where(self, item: LibraryItem) -> str:
-        return self.tr("{label}, read only").format(label=item.root.label) if item.root.read_only else item.root.label
+        if item.root.read_only:
+            return self.tr("{label}, read only").format(label=item.root.label)
+        return self.tr("{label}, as a link").format(label=item.root.label) if item.linked else item.root.label
 
     def _files(self, item: LibraryItem) -> str | None:
         if len(item.files) < 2:

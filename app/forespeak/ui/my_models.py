@@ -22,8 +22,9 @@ from PySide6.QtWidgets import (
 
 from forespeak.models.library import ImportWay, LibraryItem
 from forespeak.ui.background import Worker
+from forespeak.ui.drop_veil import accept_as_copy
 from forespeak.ui.good_pairs import GoodPairs
-from forespeak.ui.import_models import ImportDialog, dropped_models
+from forespeak.ui.import_models import ImportDialog, ImportVeil, dropped_models
 from forespeak.ui.library_controller import LibraryController, starter_only
 from forespeak.ui.library_head import LibraryHead
 from forespeak.ui.library_model import LibraryFilter, LibraryModel
@@ -86,6 +87,7 @@ class MyModels(QWidget):
         self._theme: Theme | None = None
         self._lay_out()
         self.toast = PageToast(self, self.folder_bar)
+        self.veil = ImportVeil(self)
         self.setAcceptDrops(True)
         # What stands side by side stands one above the other where it is narrow.
         self.setMinimumSize(300, 260)
@@ -295,8 +297,12 @@ class MyModels(QWidget):
 
     @Slot()
     def _show_task(self) -> None:
-        self.task_bar.show_task(self._controller.task)
-        busy = self._controller.task is not None
+        task = self._controller.task
+        busy = task is not None
+        if (task is None or task.cancelling) and self.task_bar.cancel.hasFocus():
+            # It goes, and the focus would go anywhere.
+            self.table.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.task_bar.show_task(task)
         self.folder_bar.show_state(self._controller.state, busy)
         self.import_button.setEnabled(not busy)
         self._show_item(self.table.current)
@@ -386,6 +392,8 @@ class MyModels(QWidget):
     @Slot(object)
     def import_paths(self, paths: Sequence[Path]) -> None:
         """Into the models folder, after asking how unless that was remembered."""
+        if not self._controller.is_free():
+            return
         if self._way is not None:
             self._controller.import_models(paths, self._way)
             return
@@ -424,24 +432,18 @@ class MyModels(QWidget):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if dropped_models(event.mimeData()):
-            event.acceptProposedAction()
-            self._mark_drop(True)
+            accept_as_copy(event)
+            self.veil.cover()
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        self._mark_drop(False)
+        self.veil.hide()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        self._mark_drop(False)
+        self.veil.hide()
         paths = dropped_models(event.mimeData())
         if paths:
-            event.acceptProposedAction()
+            accept_as_copy(event)
             self.import_paths(paths)
-
-    def _mark_drop(self, over: bool) -> None:
-        if over:
-            self.scan_words.setText(self.tr("Drop to import into the models folder"))
-        else:
-            self._show_scan()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

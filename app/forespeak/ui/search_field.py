@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 
 class SearchField(QLineEdit):
-    """`words` tell what is searched; they stand in the field while it is empty."""
+    """`words` tell what is searched; they stand in the field while it is empty. Esc empties it."""
 
     leftDownwards = Signal()
     """The Down key: the user wants to go to the list."""
@@ -22,5 +22,9 @@ class SearchField(QLineEdit):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Down:
             self.leftDownwards.emit()
+        elif event.key() == Qt.Key.Key_Escape and self.text():
+            self.clear()
+            # Who listens for typing has to know of this too.
+            self.textEdited.emit("")
         else:
             super().keyPressEvent(event)

@@ -9,10 +9,13 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushBu
 
 from forespeak.models.sizes import size_words
 from forespeak.ui.library_state import Task, TaskKind
+from forespeak.ui.model_details import breakable
 from forespeak.ui.notices import Toast
 
 GAP = 10
 """Between a toast and what it floats above, in pixels."""
+LEAST_WIDTH, MOST_WIDTH = 160, 16_777_215
+"""Of a toast's words, in pixels."""
 
 
 class TaskBar(QFrame):
@@ -69,16 +72,39 @@ class PageToast(Toast):
     def __init__(self, parent: QWidget, foot: QWidget) -> None:
         super().__init__(parent)
         self._foot = foot
+        self._words = ""
 
     def offer(self, words: str, action: str, undo: Callable[[], None]) -> None:
         self.button.show()
+        self._words = words
         super().offer(words, action, undo)
 
     def tell(self, words: str) -> None:
         self.button.hide()
+        self._words = words
         super().offer(words, "", lambda: None)
 
     def _place(self) -> None:
+        """In as many lines as it takes: names of models can be longer than a window is wide."""
+        self._fit()
         parent = self.parentWidget()
         assert parent is not None
         self.move((parent.width() - self.width()) // 2, self._foot.y() - self.height() - GAP)
+
+    def _fit(self) -> None:
+        parent = self.parentWidget()
+        assert parent is not None
+        label = self.label
+        label.setWordWrap(False)
+        label.setText(self._words)
+        label.setMinimumWidth(0)
+        label.setMaximumWidth(MOST_WIDTH)
+        wanted = label.sizeHint().width()
+        label.setFixedWidth(wanted)
+        self.adjustSize()
+        too_much = self.width() - (parent.width() - 2 * GAP)
+        if too_much > 0:
+            label.setWordWrap(True)
+            label.setText(breakable(self._words))
+            label.setFixedWidth(max(LEAST_WIDTH, wanted - too_much))
+            self.adjustSize()
