@@ -7,7 +7,7 @@ import contextlib
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -266,7 +266,7 @@ def _verify(options: argparse.Namespace) -> int:
 
     hashes = FileHashes(_places().models)
     found: list[tuple[Path, str, str]] = []
-    done = 0
+    done = within = 0
     with terminal.Interrupt() as interrupt, _Line() as line:
         paths = _paths_of(options.models, interrupt)
         if interrupt.asked():
@@ -276,8 +276,16 @@ def _verify(options: argparse.Namespace) -> int:
         for path, known in files:
             outcome = "unknown"
             if known is not None:
-                line.show(f"{_filled(done, total)} {100 * done // max(1, total):3d} %  {path.name}")
-                outcome = _judged(path, known, interrupt) or ""
+
+                def read(count: int, before: int = done, name: str = path.name) -> None:
+                    nonlocal within
+                    within += count
+                    so_far = min(before + within, total)
+                    line.show(f"{_filled(so_far, total)} {100 * so_far // max(1, total):3d} %  {name}")
+
+                within = 0
+                read(0)
+                outcome = _judged(path, known, interrupt, read) or ""
                 done += path.stat().st_size
             if interrupt.asked():
                 return terminal.INTERRUPTED
@@ -330,11 +338,11 @@ def _wanted(paths: Sequence[Path], hashes: FileHashes) -> Iterator[tuple[Path, F
                 yield each, known
 
 
-def _judged(path: Path, known: FileHash, interrupt: terminal.Interrupt) -> str | None:
+def _judged(path: Path, known: FileHash, interrupt: terminal.Interrupt, read: Callable[[int], None]) -> str | None:
     from forespeak.models.file_hashes import is_unchanged
 
     try:
-        right = is_unchanged(path, known, interrupt.asked)
+        right = is_unchanged(path, known, interrupt.asked, read)
     except OSError as error:
         raise UserFacingError(
             f"{path} cannot be read.", f"{error.strerror or error}.", "Check the disk and your rights."

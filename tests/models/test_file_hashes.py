@@ -159,3 +159,6 @@ def test_whether_a_file_is_unchanged(tmp_path: Path) -> None:
     assert is_unchanged(path, FileHash(4, 0, sha256(b"12345"))) is False
     assert is_unchanged(path, FileHash(5, 0, sha256(b"x"))) is False
     assert is_unchanged(path, FileHash(5, 0, sha256(b"12345")), lambda: True) is None
+    told: list[int] = []
+    assert is_unchanged(path, FileHash(5, 0, sha256(b"12345")), read=told.append)
+    assert told == [5]

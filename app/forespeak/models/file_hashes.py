@@ -146,22 +146,36 @@ def _holds(item: HasFiles, wanted: set[tuple[int, str]], hashes: FileHashes, sto
     return not missing
 
 
-def is_unchanged(path: Path, known: FileHash, stopped: Callable[[], bool] = lambda: False) -> bool | None:
-    """Whether a file still has the contents that it was downloaded with; None if stopped. Raises OSError."""
+def is_unchanged(
+    path: Path,
+    known: FileHash,
+    stopped: Callable[[], bool] = lambda: False,
+    read: Callable[[int], None] = lambda _: None,
+) -> bool | None:
+    """Whether a file still has the contents that it was downloaded with; None if stopped. Raises OSError.
+
+    `read` hears of every piece's size.
+    """
     if path.stat().st_size != known.size:
         return False
     if known.sha256 is None and known.git is None:
         return True
     hasher = hashlib.sha256() if known.sha256 else git_hasher(known.size)
-    found = hash_of(path, hasher, stopped)
+    found = hash_of(path, hasher, stopped, read)
     return None if found is None else found == (known.sha256 or known.git)
 
 
-def hash_of(path: Path, hasher: hashlib._Hash, stopped: Callable[[], bool] = lambda: False) -> str | None:
-    """A hash over a file, None if stopped. Raises OSError."""
+def hash_of(
+    path: Path,
+    hasher: hashlib._Hash,
+    stopped: Callable[[], bool] = lambda: False,
+    read: Callable[[int], None] = lambda _: None,
+) -> str | None:
+    """A hash over a file, None if stopped. `read` hears of every piece's size. Raises OSError."""
     with path.open("rb", buffering=0) as file:
         while block := file.read(_READ):
             if stopped():
                 return None
             hasher.update(block)
+            read(len(block))
     return hasher.hexdigest()
