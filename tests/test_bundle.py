@@ -199,7 +199,7 @@ def test_the_desktop_s_files_agree(bundle: ModuleType, tmp_path: Path) -> None:
     entry = configparser.ConfigParser(interpolation=None)
     entry.optionxform = str  # type: ignore[assignment, method-assign]
     entry.read(tmp_path / "applications" / "forespeak.desktop", encoding="utf-8")
-    assert entry["Desktop Entry"]["Exec"] == "forespeak"
+    assert entry["Desktop Entry"]["Exec"] == "forespeak %f"
     assert (tmp_path / "icons/hicolor/scalable/apps" / f"{entry['Desktop Entry']['Icon']}.svg").is_file()
     component = ElementTree.parse(tmp_path / "metainfo" / f"{bundle.APP_ID}.metainfo.xml").getroot()
     assert component.findtext("id") == bundle.APP_ID
@@ -213,6 +213,11 @@ def test_the_desktop_s_files_agree(bundle: ModuleType, tmp_path: Path) -> None:
         glob.get("pattern") for glob in types.iter("{http://www.freedesktop.org/standards/shared-mime-info}glob")
     ]
     assert patterns == ["*.gguf"]
+    declared = [
+        each.get("type") for each in types.iter("{http://www.freedesktop.org/standards/shared-mime-info}mime-type")
+    ]
+    assert entry["Desktop Entry"]["MimeType"] == "".join(f"{kind};" for kind in declared)
+    assert [each.text for each in component.iter("mediatype")] == declared
 
 
 def test_the_mac_s_rights_are_the_few_that_it_needs() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
+from pathlib import Path
 
 
 def main() -> int:
@@ -11,7 +12,8 @@ def main() -> int:
     # First of all, for the frozen app: its engine process starts here too.
     multiprocessing.freeze_support()
     # Imported here and not above: the engine process imports this module anew and needs neither.
-    if len(sys.argv) > 1:
+    model = _model(sys.argv[1:])
+    if len(sys.argv) > 1 and model is None:
         from forespeak import cli
 
         return cli.run(sys.argv[1:])
@@ -23,7 +25,15 @@ def main() -> int:
 
         terminal.say_error(problem)
         return 2
-    return app.run_window()
+    return app.run_window(model=model)
+
+
+def _model(arguments: list[str]) -> Path | None:
+    """A model's file that is to be opened in the window, as desktops do when it is clicked."""
+    if len(arguments) != 1 or not arguments[0].lower().endswith(".gguf"):
+        return None
+    path = Path(arguments[0]).absolute()
+    return path if path.is_file() else None
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ pin="$(sed -n 's/^ *"\(llama-cpp-python==[^"]*\)",$/\1/p' pyproject.toml)"
 
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
-python3 -m pip download --quiet --no-deps --no-binary :all: --dest "$work" "$pin"
+python3 -m pip download --quiet --no-deps --no-binary llama-cpp-python --dest "$work" "$pin"
 tar -xzf "$work"/llama_cpp_python-*.tar.gz -C "$work"
 # Loadable, as in the bundles; every generation of cards that the toolkit knows.
 cmake -G Ninja -S "$work"/llama_cpp_python-*/vendor/llama.cpp -B "$work/build" -DCMAKE_BUILD_TYPE=Release \

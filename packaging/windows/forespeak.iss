@@ -26,6 +26,7 @@ DefaultDirName={autopf}\Forespeak
 DisableProgramGroupPage=yes
 UninstallDisplayName=Forespeak
 UninstallDisplayIcon={app}\forespeak.exe
+ChangesAssociations=yes
 ; The engine's process holds files open: Setup asks running copies to end.
 CloseApplications=yes
 OutputDir=..\..\dist
@@ -46,6 +47,13 @@ Type: filesandordirs; Name: "{app}\_internal"
 
 [Files]
 Source: "..\..\dist\forespeak\*"; DestDir: "{app}"; Flags: ignoreversion recursesubdirs createallsubdirs
+
+[Registry]
+; Offered for GGUF files, without taking them from another program. HKA is the person's or the machine's own part.
+Root: HKA; Subkey: "Software\Classes\.gguf\OpenWithProgids"; ValueType: string; ValueName: "Forespeak.gguf"; ValueData: ""; Flags: uninsdeletevalue
+Root: HKA; Subkey: "Software\Classes\Forespeak.gguf"; ValueType: string; ValueName: ""; ValueData: "GGUF model"; Flags: uninsdeletekey
+Root: HKA; Subkey: "Software\Classes\Forespeak.gguf\DefaultIcon"; ValueType: string; ValueName: ""; ValueData: "{app}\forespeak.exe,0"
+Root: HKA; Subkey: "Software\Classes\Forespeak.gguf\shell\open\command"; ValueType: string; ValueName: ""; ValueData: """{app}\forespeak.exe"" ""%1"""
 
 [Icons]
 Name: "{autoprograms}\Forespeak"; Filename: "{app}\forespeak.exe"

@@ -40,6 +40,30 @@ raise SystemExit(app.run_window(["forespeak"]))
     assert (tmp_path / "data" / "chats.db").is_file()
 
 
+def test_a_file_that_was_opened_becomes_the_target(tmp_path: Path) -> None:
+    model = tmp_path / "broken.gguf"
+    model.write_bytes(b"GGUF")
+    code = f"""
+from pathlib import Path
+from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtGui import QFileOpenEvent
+from forespeak.ui import app, pair_controller
+told = []
+def picked(self, path):
+    told.append(path.name)
+    if len(told) == 1:
+        QCoreApplication.postEvent(QCoreApplication.instance(), QFileOpenEvent("/models/another.gguf"))
+    else:
+        QTimer.singleShot(0, QCoreApplication.instance().closeAllWindows)
+pair_controller.PairController.pick_target = picked
+code = app.run_window(["forespeak"], Path({str(model)!r}))
+print(code, told)
+"""
+    process = run(code, tmp_path)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "0 ['broken.gguf', 'another.gguf']\n"), err
+
+
 def test_nothing_heavy_is_imported_before_the_window_is_up(tmp_path: Path) -> None:
     code = f"""
 import sys

@@ -10,6 +10,7 @@ from forespeak.errors import UserFacingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from PySide6.QtCore import QLockFile
     from PySide6.QtWidgets import QApplication
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from forespeak.engines.engine import EngineClient, EngineEvent
     from forespeak.models.folders import Folders
     from forespeak.ui.appearance import AppearanceKeeper
+    from forespeak.ui.application import Application
     from forespeak.ui.main_window import MainWindow
     from forespeak.ui.preferences import Preferences, PreferencesFile
     from forespeak.ui.session import Session
@@ -29,8 +31,10 @@ def ui_problem() -> UserFacingError | None:
     return window_problem()
 
 
-def run_window(argv: Sequence[str] | None = None) -> int:
-    """Show the window until it is closed. Returns the exit code: 2 if the chats cannot be opened."""
+def run_window(argv: Sequence[str] | None = None, model: Path | None = None) -> int:
+    """Show the window until it is closed, with `model` as the target. Returns the exit code: 2 if the chats cannot be
+    opened.
+    """
     from PySide6.QtCore import Qt, QTimer
 
     from forespeak.models.folders import folders
@@ -39,6 +43,8 @@ def run_window(argv: Sequence[str] | None = None) -> int:
     from forespeak.ui.quit_signals import QuitSignals
 
     application = make_application(list(sys.argv if argv is None else argv))
+    if model is not None:
+        application.open_file(model)
     where = folders()
     guard = CrashGuard(where.logs / "forespeak.log", application)
     guard.install()
@@ -58,13 +64,12 @@ def run_window(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def make_application(argv: list[str]) -> QApplication:
-    from PySide6.QtWidgets import QApplication
-
+def make_application(argv: list[str]) -> Application:
     from forespeak.ui.app_icon import app_icon
+    from forespeak.ui.application import Application
     from forespeak.ui.theme import ui_font
 
-    application = QApplication(argv)
+    application = Application(argv)
     application.setApplicationName("Forespeak")
     application.setApplicationDisplayName("Forespeak")
     application.setDesktopFileName("forespeak")
@@ -90,7 +95,7 @@ def make_window(application: QApplication, preferences: Preferences) -> tuple[Ma
 
 
 def _begin(
-    application: QApplication,
+    application: Application,
     window: MainWindow,
     appearance: AppearanceKeeper,
     preferences_file: PreferencesFile,
@@ -112,6 +117,7 @@ def _begin(
     window.composer.edit.textChanged.connect(keeper.note_input)
     window.closing.connect(keeper.stop)
     session.start()
+    application.open_with(session.pair_view.open_model)
     keeper.start()
 
 

@@ -16,6 +16,7 @@ from forespeak.ui.chat_controller import ChatController
 from forespeak.ui.draft_sources import chain_words, in_order
 from forespeak.ui.main_window import MainWindow
 from forespeak.ui.model_picker import Choice, Place
+from forespeak.ui.navigation import CHAT_PAGE
 from forespeak.ui.notices import ModelCard
 from forespeak.ui.pair_controller import PairController, PairState, PairStatus, Starter
 from forespeak.ui.preferences import Preferences
@@ -91,6 +92,11 @@ class PairView(QObject):
     def _choose(self, preferences: Preferences) -> None:
         if preferences != self._preferences:
             self.preferencesChanged.emit(preferences)
+
+    def open_model(self, path: Path) -> None:
+        """From the system: a file that was opened with this program."""
+        self._window.show_page(CHAT_PAGE)
+        self._pair.pick_target(path)
 
     @Slot(object, object)
     def _dropped(self, place: Place, path: Path) -> None:
