@@ -86,6 +86,15 @@ def test_bars_fit_whatever_the_draft_length(qtbot: QtBot, rates: tuple[float, ..
     assert bars.accessibleName()
 
 
+def test_where_nothing_was_accepted_no_source_has_a_bar(qtbot: QtBot) -> None:
+    bars = PositionBars()
+    shown(qtbot, bars, 240)
+    bars.set_rates((1.0, 0.0), [{MarkKind.ACCEPTED_LOOKUP: 3}, {}])
+    image = grab(bars)
+    assert count(image, LIGHT.accepted_lookup.line) > 100
+    assert count(image, LIGHT.accepted_model.line) == 0
+
+
 def test_the_strip_shows_every_kind_of_token(qtbot: QtBot) -> None:
     strip = StepsStrip()
     shown(qtbot, strip)

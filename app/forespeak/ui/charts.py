@@ -167,6 +167,9 @@ class PositionBars(CardChart):
 
     def _paint_bar(self, painter: QPainter, bar: QRectF, number: int) -> None:
         """From the bottom: what each source got accepted at that position, in its colour."""
+        if not self._rates[number]:
+            painter.fillRect(bar, QColor(self.theme.control_line))
+            return
         parts = self._accepted[number] if number < len(self._accepted) else ()
         parts = parts or ((MarkKind.ACCEPTED_MODEL, 1),)
         total = sum(count for _, count in parts)
