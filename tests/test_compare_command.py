@@ -6,6 +6,7 @@ import csv
 import json
 import signal
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from compare.timed_engine import TimedEngine
 from forespeak import cli
 from forespeak.compare.lanes import Lane
 from forespeak.compare_arguments import lane_of
-from forespeak.engines.engine import GenerationRequest, Start
+from forespeak.engines.engine import GenerationRequest, LoadSettings, Start
 from forespeak.errors import UserFacingError
 from forespeak.speculation.trace import Source
 from json_schema import faults
@@ -243,6 +244,81 @@ def test_a_report_is_repeated_exactly(
     Path(draft).unlink()
     assert compare("--repeat", str(first)) == 2
     assert "not on this machine" in capsys.readouterr().err
+
+
+LOAD_OPTIONS = {
+    "context_length": ("--context", "99"),
+    "reproducible": ("--reproducible",),
+    "threads": ("--threads", "3"),
+    "gpu_layers": ("--gpu-layers", "4"),
+    "draft_gpu_layers": ("--draft-gpu-layers", "2"),
+    "device": ("--device", "CPU"),
+    "draft_device": ("--draft-device", "CPU"),
+    "split": ("--split", "row"),
+    "cache_type": ("--cache-type", "Q8_0"),
+    "flash_attention": ("--flash-attention", "off"),
+}
+
+
+def test_every_load_setting_has_an_option() -> None:
+    assert {*LOAD_OPTIONS, "context_length", "reproducible"} == {each.name for each in fields(LoadSettings)}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *LOAD_OPTIONS.values(),
+        ("--rule", "rejection"),
+        ("--fresh",),
+        ("--keep-prompt",),
+        ("--seed", "18446744073709551615"),
+        ("--temperature", "0.4"),
+        ("--lane", "off,temperature=0.7"),
+        ("--lane", "prompt-lookup+ngram-mod,length=7,temperature=1.25,name=Both"),
+        ("--budget", "0.75"),
+        ("--no-warm-up",),
+        ("--prompt", "GET /models/list"),
+    ],
+    ids=" ".join,
+)
+def test_each_setting_is_repeated(
+    engine: TimedEngine, target: str, draft: str, tmp_path: Path, home: Path, options: tuple[str, ...]
+) -> None:
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    usual = ("--lane", draft, "--suite", "qa", "--each", "1", "--repeats", "1", "--tokens", "9", "--private")
+    assert compare("--target", target, *usual, *options, "--report", str(first)) == 0
+    loads, asked = list(engine.loads), list(engine.requests)
+    for name, given in LOAD_OPTIONS.items():
+        assert (getattr(loads[-1].settings, name) != getattr(LoadSettings(), name)) is (given == options)
+    # As on another machine.
+    for path in (home / "data" / "comparisons").iterdir():
+        path.unlink()
+    engine.loads.clear()
+    engine.requests.clear()
+    assert compare("--repeat", str(first), "--private", "--report", str(second)) == 0
+    assert (engine.loads, engine.requests) == (loads, asked)
+    for part in ("plan", "settings", "pairs", "models"):
+        assert report_of(first)[part] == report_of(second)[part]
+
+
+def test_models_that_were_moved_and_those_of_one_name_are_found_again(
+    engine: TimedEngine, target: str, home: Path, tmp_path: Path
+) -> None:
+    folder = home / "models" / "small"
+    folder.mkdir()
+    draft = ModelFile(WORDS, entries={"general.author": "Another"}).write(folder / Path(target).name)
+    report, again = tmp_path / "report.json", tmp_path / "again.json"
+    assert compare("--target", target, "--lane", f"{draft},name=Small", *SMALL, "--report", str(report)) == 0
+    assert [model["file"] for model in report_of(report)["models"]] == ["big.gguf", "big.gguf (2)"]
+    assert faults(report_of(report), schema()) == []
+    (home / "models" / "moved").mkdir()
+    moved = draft.rename(home / "models" / "moved" / draft.name)
+    for path in (*(home / "data" / "comparisons").iterdir(), None):
+        assert compare("--repeat", str(report), "--report", str(again)) == 0
+        assert (engine.loads[-1].target, engine.loads[-1].draft) == (Path(target), moved)
+        assert report_of(again)["models"] == report_of(report)["models"]
+        if path is not None:
+            path.unlink()
 
 
 def test_private_prompts_are_repeated_where_they_are_known(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forespeak.compare.model_files import model_paths
-from forespeak.compare.plan_record import plan_from, plan_record
+from forespeak.compare.plan_record import model_names, plan_from, plan_record
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import folders
 
@@ -37,8 +37,7 @@ def plan_to_repeat(
     finder = _Finder(report.get("models") or [], starter_files, stopped)
     stored = store.get(str(report.get("id") or ""))
     if stored is not None and plan_record(stored.plan, folders=False, private=False) == _without_words(record):
-        finder.check(stored.plan)
-        return stored.plan
+        return finder.with_its_files(stored.plan)
     return plan_from(record, finder.path_of)
 
 
@@ -69,25 +68,34 @@ class _Finder:
         self._stopped = stopped
 
     def path_of(self, name: str) -> Path:
-        """The file of that name which is the one in the report. Raises UserFacingError."""
+        """The file of a model of the report. Raises UserFacingError."""
+        file = self._file_name(name)
         seen = False
-        for path in self._candidates(Path(name).name):
+        for path in self._candidates(file):
             seen = True
-            if self._is_it(path):
+            if self._is_it(path, name):
                 return path
         raise UserFacingError(
-            f"“{name}” is not on this machine." if not seen else f"“{name}” is another file here.",
+            f"“{file}” is not on this machine." if not seen else f"“{file}” is another file here.",
             "The report was measured with a model that is not in the library."
             if not seen
             else "Its size or its SHA-256 is not the report's.",
             "Add the folder that holds it to the library, or download it.",
         )
 
-    def check(self, plan: Plan) -> None:
-        """That the files of a plan are still those of the report. Raises UserFacingError."""
-        for path in model_paths(plan):
-            if not path.exists() or not self._is_it(path):
-                self.path_of(path.name)
+    def with_its_files(self, plan: Plan) -> Plan:
+        """A plan with the report's files, wherever they are by now. Raises UserFacingError."""
+        found = {
+            path: path if path.exists() and self._is_it(path, name) else self.path_of(name)
+            for path, name in model_names(plan).items()
+        }
+        lanes = [lane if lane.draft is None else replace(lane, draft=found[lane.draft]) for lane in plan.lanes]
+        return replace(plan, target=found[plan.target], lanes=tuple(lanes))
+
+    def _file_name(self, name: str) -> str:
+        """Of a model, which is called `model.gguf (2)` where another one of the report has that file's name."""
+        file, _, number = Path(name).name.rpartition(" (")
+        return file if file in self._models and number.removesuffix(")").isdecimal() else Path(name).name
 
     def _candidates(self, name: str) -> Iterator[Path]:
         from forespeak.models.library import users_library
@@ -95,10 +103,10 @@ class _Finder:
         yield from (path for path in self._starter_files() if path.name == name)
         yield from (item.path for item in users_library().scan(cancelled=self._stopped) if item.path.name == name)
 
-    def _is_it(self, path: Path) -> bool:
+    def _is_it(self, path: Path, name: str) -> bool:
         from forespeak.models.file_hashes import FileHashes
 
-        model = self._models.get(path.name)
+        model = self._models.get(name)
         if model is None:
             return True
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from forespeak.compare.lanes import Plan
+from forespeak.compare.plan_record import model_names
 from forespeak.compare.report import file_record
 from forespeak.models.shards import shard_paths
 
@@ -16,15 +17,18 @@ Hash = Callable[[Path], str | None]
 
 def model_paths(plan: Plan) -> tuple[Path, ...]:
     """The target and the drafts, each once."""
-    drafts = [lane.draft for lane in plan.lanes if lane.draft is not None]
-    return tuple(dict.fromkeys([plan.target, *drafts]))
+    return tuple(model_names(plan))
 
 
 def model_records(plan: Plan, hash_of: Hash | None) -> list[dict[str, Any]]:
-    """One for each model; `hash_of` None: without hashes. A file that is gone has no size and no hash."""
+    """One for each model, called as in the plan; `hash_of` None: without hashes.
+
+    A file that is gone has no size and no hash.
+    """
     return [
-        file_record(path) | {"parts": [{"file": part.name, "sha256": _hash(part, hash_of)} for part in _parts(path)]}
-        for path in model_paths(plan)
+        file_record(path)
+        | {"file": name, "parts": [{"file": part.name, "sha256": _hash(part, hash_of)} for part in _parts(path)]}
+        for path, name in model_names(plan).items()
     ]
 
 

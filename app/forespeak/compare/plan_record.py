@@ -39,10 +39,11 @@ _TEXT_SOURCES = {
 
 
 def plan_record(plan: Plan, *, folders: bool = True, private: bool = True) -> Json:
-    """All of a plan. `folders`: whole paths, else file names; `private`: the words of private prompts, else null."""
+    """All of a plan. `folders`: whole paths, else `model_names`; `private`: the words of private prompts, else null."""
+    names = {path: str(path) for path in model_names(plan)} if folders else model_names(plan)
 
     def name_of(path: Path | None) -> str | None:
-        return None if path is None else str(path) if folders else path.name
+        return None if path is None else names[path]
 
     return {
         "target": name_of(plan.target),
@@ -64,6 +65,19 @@ def plan_record(plan: Plan, *, folders: bool = True, private: bool = True) -> Js
         "sampling": sampling_record(plan.sampling),
         "text_sources": _listed(asdict(plan.text_sources)),
     }
+
+
+def model_names(plan: Plan) -> dict[Path, str]:
+    """The target and the drafts, each once, by what they are called where folders are not told.
+
+    That is their files' names; the second of the same name is called `model.gguf (2)`.
+    """
+    paths = dict.fromkeys([plan.target, *(lane.draft for lane in plan.lanes if lane.draft is not None)])
+    names: dict[Path, str] = {}
+    for path in paths:
+        again = sum(other.name == path.name for other in names)
+        names[path] = f"{path.name} ({again + 1})" if again else path.name
+    return names
 
 
 def _prompt_record(prompt: Prompt, words: bool) -> Json:
