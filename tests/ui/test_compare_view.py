@@ -211,6 +211,15 @@ def test_paused_gone_on_and_ended_by_buttons(opened: Opener, qtbot: QtBot) -> No
     qtbot.waitUntil(lambda: not found.page.result.resume_button.isVisible())
 
 
+def test_what_the_command_line_kept_meanwhile_is_listed(opened: Opener, qtbot: QtBot) -> None:
+    found = opened(kept("Mine"))
+    qtbot.waitUntil(lambda: found.page.history.list.count() == 1)
+    found.desk.kept["k9"] = ("From elsewhere", OpenedDouble(plan_double(), values("k9", "From elsewhere")))
+    tabs = found.page.tabs
+    QTest.mouseClick(tabs.tabBar(), Qt.MouseButton.LeftButton, pos=tabs.tabBar().tabRect(HISTORY_TAB).center())
+    qtbot.waitUntil(lambda: found.page.history.list.count() == 2)
+
+
 def test_ended_before_anything_was_measured(opened: Opener, qtbot: QtBot) -> None:
     found = opened(DeskDouble(gate=threading.Event()))
     found.start()

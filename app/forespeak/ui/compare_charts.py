@@ -10,7 +10,7 @@ from typing import Any
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen, QWheelEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from forespeak.ui.charts import CardChart, Chart, PositionBars
 from forespeak.ui.compare_parts import SideBySide, card
@@ -142,6 +142,8 @@ class _Plot(QWidget):
         self.plot.setMouseEnabled(x=False, y=False)
         self.plot.setMenuEnabled(False)
         self.plot.hideButtons()
+        # Half of an axis' last number stands beyond the axis.
+        self.plot.getPlotItem().setContentsMargins(0, 6, 6, 0)
         self.plot.setAntialiasing(True)
         self.plot.showGrid(x=True, y=False, alpha=0.15)
         self.setFixedHeight(_PLOT_HEIGHT)
@@ -257,7 +259,8 @@ class ResultCharts(QWidget):
         for lane in self._lanes:
             if not lane.by_position:
                 continue
-            name = QLabel(lane.name)
+            name = ElidedLabel()
+            name.set_words(lane.name)
             name.setProperty("caption", True)
             bars = PositionBars()
             bars.set_rates(lane.by_position)
@@ -318,10 +321,13 @@ class ResultCharts(QWidget):
         plot = self.tokens
         plot.clear()
         plot.wear(self._theme)
-        colours = lane_colours(self._theme, max(len(self._recorded), 1))
+        colours = lane_colours(self._theme, max(len(self._lanes), len(self._recorded), 1))
         longest, most = 0.0, 1
         words = []
-        for number, lane in enumerate(self._recorded):
+        names = [lane.name for lane in self._lanes]
+        for place, lane in enumerate(self._recorded):
+            # A lane whose run failed was not recorded: the others keep their colours.
+            number = names.index(lane.name) if lane.name in names else place
             x, y, tokens = [0.0], [0], 0
             for end, step in zip(lane.ends, lane.steps, strict=True):
                 tokens += len(step.emitted)

@@ -15,6 +15,7 @@ from forespeak.compare.plan import Prompt
 from forespeak.compare.prompts import suite_prompts
 from forespeak.engines.engine import Role
 from forespeak.errors import UserFacingError
+from forespeak.models.formats import model_stem
 from forespeak.models.library_item import LibraryItem
 from forespeak.pairing.pairs import FOLDER, NamedPairs
 from forespeak.ui.appearance import mark_style
@@ -25,7 +26,7 @@ from forespeak.ui.compare_entry import COMPARE_PAGE
 from forespeak.ui.compare_export import Exporter
 from forespeak.ui.compare_lanes_edit import LaneOption
 from forespeak.ui.compare_memory import MemoryGate
-from forespeak.ui.compare_page import COMPARE_TAB, RESULT_TAB, ComparePage
+from forespeak.ui.compare_page import COMPARE_TAB, HISTORY_TAB, RESULT_TAB, ComparePage
 from forespeak.ui.compare_planning import forecast_of, history_until, plan_of
 from forespeak.ui.compare_values import Forecast, HistoryRow, ResultValues, Setup
 from forespeak.ui.message_parts import plain_rate_of
@@ -118,6 +119,7 @@ class CompareView(QObject):
         history.twoRequested.connect(self._open_two)
         history.newRequested.connect(self._new)
         page.toast.changed.connect(session.window.undoChanged)
+        page.tabs.currentChanged.connect(self._tab_shown)
         controller = self.controller
         controller.changed.connect(self._show_status)
         controller.runBegan.connect(running.begin_run)
@@ -425,6 +427,12 @@ class CompareView(QObject):
     def _restore(self, removed: _Removed) -> None:
         self._worker.run(removed.undo, lambda _: self._search(self._query), self._failed)
 
+    @Slot(int)
+    def _tab_shown(self, tab: int) -> None:
+        if tab == HISTORY_TAB:
+            # The command line measures and keeps, too.
+            self._search(self._query)
+
     @Slot()
     def _new(self) -> None:
         if self._page is not None:
@@ -441,7 +449,7 @@ class CompareView(QObject):
             page.setup.take_plan(opened.plan)
             page.setup.take_focus()
             if self._session.preferences.target != opened.plan.target:
-                page.setup.set_former_target(opened.plan.target.stem)
+                page.setup.set_former_target(model_stem(opened.plan.target))
 
     @Slot(str)
     def _export(self, kind: str) -> None:
