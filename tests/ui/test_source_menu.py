@@ -123,7 +123,7 @@ def test_each_source_of_a_chain_has_its_reason_on_a_line_of_its_own() -> None:
     told = f"{labels[0]}: a check costs 3 ms. {labels[1]}: paused: nothing repeats. {labels[2]}: a token costs 1 ms."
     assert reason_lines(told).split("\n") == [
         "Prompt lookup: a check costs 3 ms.",
-        "n-gram map-k4v: paused: nothing repeats.",
+        "n-gram map-k4v, paused: nothing repeats.",
         "Draft model: a token costs 1 ms.",
     ]
     assert reason_lines("a draft of 2 tokens costs 3 ms.") == "A draft of 2 tokens costs 3 ms."

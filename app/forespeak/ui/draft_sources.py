@@ -76,6 +76,8 @@ def reason_lines(reason: str) -> str:
     """Why drafting does what it does, each source of a chain on a line of its own."""
     for source in Source:
         named = re.escape(f"{source.label[:1].upper()}{source.label[1:]}: ")
+        paused = _tr("{source}, paused").format(source=NAMES[source])
+        reason = re.sub(rf"(^|\s){named}paused: ", f"\n{paused}: ", reason)
         reason = re.sub(rf"(^|\s){named}", f"\n{NAMES[source]}: ", reason)
     reason = reason.strip()
     # “n-gram” stays as it is.
