@@ -29,12 +29,12 @@ def setup(choice: PromptChoice, **changes: object) -> Setup:
 
 
 def test_a_plan_takes_over_how_the_chat_computes() -> None:
-    preferences = replace(Preferences(), rule=Rule.REJECTION, reproducible=True, threads=3, context_length=4096)
+    settings = LoadSettings(4096, reproducible=True, threads=3)
+    preferences = replace(Preferences(), rule=Rule.REJECTION, load_settings=settings)
     wanted = setup(PromptChoice(PromptKind.SUITES, suites=(("coding", 1), ("math", 1))), minutes=2, temperature=0.7)
     plan = plan_of(wanted, TARGET, preferences, SUITE, read_prompts)
     assert [prompt.name for prompt in plan.prompts] == ["a", "c"]
-    assert plan.rule is Rule.REJECTION
-    assert plan.load_settings == LoadSettings(4096, reproducible=True, threads=3)
+    assert (plan.rule, plan.load_settings) == (Rule.REJECTION, settings)
     assert plan.budget_seconds == 120.0
     assert plan.sampling.temperature == 0.7
     assert not any(prompt.private for prompt in plan.prompts)

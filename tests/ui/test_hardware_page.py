@@ -14,9 +14,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.devices import Device
-from forespeak.engines.engine import CacheType, Loaded, Placement, Split
+from forespeak.engines.engine import CacheType, Loaded, LoadRequest, LoadSettings, Placement, Split
 from forespeak.models.memory import Fit
-from forespeak.ui.hardware import Hardware
 from forespeak.ui.hardware_page import HardwarePage
 from forespeak.ui.preferences import Preferences
 from forespeak.ui.settings_dialog import HARDWARE_PAGE
@@ -52,8 +51,8 @@ class Desk:
         self._qtbot.waitUntil(lambda: not self.controller.asking)
 
     @property
-    def hardware(self) -> Hardware:
-        return self.page._shown.hardware
+    def settings(self) -> LoadSettings:
+        return self.page._shown.load_settings
 
 
 @pytest.fixture
@@ -80,9 +79,10 @@ def test_every_choice_is_taken(desk: Desk) -> None:
     choose(page.draft_device, "Vulkan1")
     page.draft_layers.setValue(-1)
     page.threads.setValue(3)
-    assert desk.told[-1] == replace(PAIR, threads=3, hardware=Hardware(None, 20, "Vulkan1", -1, Split.ROW))
+    wanted = LoadSettings(threads=3, gpu_layers=20, draft_gpu_layers=-1, draft_device="Vulkan1", split=Split.ROW)
+    assert desk.told[-1] == replace(PAIR, load_settings=wanted)
     choose(page.device, "CUDA0")
-    assert desk.hardware.device == "CUDA0"
+    assert desk.settings.device == "CUDA0"
     assert not page.split.isEnabled(), "one device shares with nobody"
     page.show_preferences(PAIR)
     assert page.taken_into(PAIR) == PAIR
@@ -118,17 +118,17 @@ def test_layers_have_words_below_nought(desk: Desk) -> None:
     assert of_draft.text() == "As the target"
     QTest.keyClick(of_draft, Qt.Key.Key_Up)
     assert of_draft.text() == "As many as fit"
-    assert desk.hardware.draft_gpu_layers == -1
+    assert desk.settings.draft_gpu_layers == -1
     QTest.keyClick(of_draft, Qt.Key.Key_Up)
     assert of_draft.text() == "0"
     of_draft.selectAll()
     QTest.keyClicks(of_draft, "17")
     QTest.keyClick(of_draft, Qt.Key.Key_Return)
-    assert desk.hardware.draft_gpu_layers == 17
+    assert desk.settings.draft_gpu_layers == 17
     QTest.keyClick(layers, Qt.Key.Key_Up)
-    assert desk.hardware.gpu_layers == 0
+    assert desk.settings.gpu_layers == 0
     of_draft.setValue(-2)
-    assert desk.hardware.draft_gpu_layers is None
+    assert desk.settings.draft_gpu_layers is None
 
 
 def test_without_a_gpu_there_are_no_layers_to_place(desk: Desk) -> None:
@@ -148,7 +148,7 @@ def test_a_processor_takes_all_layers(desk: Desk) -> None:
     assert not desk.page.draft_layers.isEnabled(), "the draft goes where the target is"
     choose(desk.page.draft_device, "CUDA0")
     assert desk.page.draft_layers.isEnabled()
-    assert desk.hardware == Hardware(device="CPU", draft_device="CUDA0")
+    assert desk.settings == LoadSettings(device="CPU", draft_device="CUDA0")
 
 
 def test_what_a_build_cannot_do_is_refused_at_the_control(desk: Desk) -> None:
@@ -162,11 +162,11 @@ def test_what_a_build_cannot_do_is_refused_at_the_control(desk: Desk) -> None:
     assert problem.text() in desk.page.split.accessibleDescription()
     choose(desk.page.split, Split.NONE)
     assert not problem.isVisible()
-    assert desk.hardware == Hardware(split=Split.NONE)
+    assert desk.settings == LoadSettings(split=Split.NONE)
 
 
 def test_a_device_that_is_gone_is_named_and_can_be_left(desk: Desk) -> None:
-    gone = replace(PAIR, hardware=Hardware(device="Vulkan1", draft_device="Vulkan7"))
+    gone = replace(PAIR, load_settings=LoadSettings(device="Vulkan1", draft_device="Vulkan7"))
     desk.page.show_preferences(gone)
     assert desk.page.taken_into(PAIR) == gone
     desk.find(FIRST, CPU)
@@ -174,10 +174,10 @@ def test_a_device_that_is_gone_is_named_and_can_be_left(desk: Desk) -> None:
     for row, name in ((desk.page._device_row, "Vulkan1"), (desk.page._draft_device_row, "Vulkan7")):
         assert f"does not find {name} now" in row.problem.text()
     desk.page.threads.setValue(2)
-    assert desk.told[-1].threads == 2, "one thing that is wrong does not forbid to change another"
+    assert desk.told[-1].load_settings.threads == 2, "one thing that is wrong does not forbid to change another"
     choose(desk.page.device, None)
     choose(desk.page.draft_device, None)
-    assert desk.hardware == Hardware()
+    assert desk.settings == LoadSettings(threads=2)
     assert not desk.page._device_row.problem.text()
     assert "Vulkan1" not in " ".join(choices(desk.page.device))
 
@@ -209,10 +209,10 @@ def test_from_the_settings_to_a_load_and_back(qtbot: QtBot, make_app: AppMaker) 
     machine = ScriptedMachine((FIRST, CPU))
 
     def prepare(engine: ScriptedEngine) -> None:
-        def answer(request: object) -> Loaded:
-            layers = 31 if request.gpu_layers < 0 else request.gpu_layers  # type: ignore[attr-defined]
+        def answer(request: LoadRequest) -> Loaded:
+            layers = 31 if request.settings.gpu_layers < 0 else request.settings.gpu_layers
             where = Placement(("CUDA0", "CPU"), layers, 31, CacheType.F16, flash_attention=True, threads=2)
-            return Loaded(summary(request.target), placement=where)  # type: ignore[attr-defined]
+            return Loaded(summary(request.target), placement=where)
 
         engine.load_answer = answer
 
@@ -228,7 +228,7 @@ def test_from_the_settings_to_a_load_and_back(qtbot: QtBot, make_app: AppMaker) 
     qtbot.waitUntil(lambda: len(choices(dialog.hardware.device)) == 3)
     assert "all 31 layers on CUDA0" in dialog.hardware.used.text()
     dialog.hardware.layers.setValue(24)
-    assert app.session.preferences.hardware == Hardware(gpu_layers=24)
+    assert app.session.preferences.load_settings == LoadSettings(gpu_layers=24)
     assert len(app.engine.loads) == 1
     dialog.close()
     qtbot.waitUntil(lambda: top.target.words()[0] == "Target · 24 of 31 layers on CUDA0")

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 from pytestqt.qtbot import QtBot
 
-from forespeak.engines.engine import CacheType
-from forespeak.ui.hardware import Hardware
+from forespeak.engines.engine import CacheType, LoadSettings
 from forespeak.ui.model_page import ModelPage
 from forespeak.ui.preferences import Preferences
 
@@ -34,10 +33,10 @@ def taken(page: ModelPage) -> Preferences:
 
 
 def test_what_is_shown_is_what_would_be_taken(page: ModelPage) -> None:
-    for hardware in (Hardware(), Hardware(cache_type=CacheType.Q4_1, flash_attention=True)):
+    for settings in (LoadSettings(), LoadSettings(cache_type=CacheType.Q4_1, flash_attention=True)):
         for preferences in (
-            replace(Preferences(), context_length=4096, reproducible=True, hardware=hardware),
-            replace(Preferences(), hardware=replace(hardware, device="CUDA0", gpu_layers=5)),
+            replace(Preferences(), load_settings=replace(settings, context_length=4096, reproducible=True)),
+            replace(Preferences(), load_settings=replace(settings, device="CUDA0", gpu_layers=5)),
         ):
             page.show_preferences(preferences)
             assert page.taken_into(preferences) == preferences
@@ -48,15 +47,14 @@ def test_each_choice_is_taken(page: ModelPage) -> None:
     choose(page, "Q8_0")
     choose(page, "On", "flash_attention")
     page.context_length.setValue(100)
-    assert page._shown.hardware == Hardware(cache_type=CacheType.Q8_0, flash_attention=True)
-    assert page._shown.context_length == 256
+    assert page._shown.load_settings == LoadSettings(256, cache_type=CacheType.Q8_0, flash_attention=True)
     assert all(page.cache_type.findText(each.value) >= 0 for each in CacheType if each is not CacheType.F16)
 
 
 def test_a_small_cache_keeps_flash_attention(page: ModelPage) -> None:
     told: list[Preferences] = []
     page.changed.connect(lambda: told.append(taken(page)))
-    page.show_preferences(replace(Preferences(), hardware=Hardware(cache_type=CacheType.Q8_0)))
+    page.show_preferences(replace(Preferences(), load_settings=LoadSettings(cache_type=CacheType.Q8_0)))
     choose(page, "Off", "flash_attention")
     assert told == []
     assert page.flash_attention.currentText() == "Automatic"
@@ -67,23 +65,23 @@ def test_a_small_cache_keeps_flash_attention(page: ModelPage) -> None:
     choose(page, "F16, as is usual")
     assert not problem.isVisible(), "what was taken leaves no reproach behind"
     choose(page, "Off", "flash_attention")
-    assert page._shown.hardware == Hardware(flash_attention=False)
+    assert page._shown.load_settings == LoadSettings(flash_attention=False)
     choose(page, "Q4_0")
     assert page.cache_type.currentText() == "F16, as is usual"
     assert "Q4_0 needs flash attention." in page._cache_row.problem.text()
     choose(page, "BF16")
-    assert page._shown.hardware == Hardware(cache_type=CacheType.BF16, flash_attention=False)
+    assert page._shown.load_settings == LoadSettings(cache_type=CacheType.BF16, flash_attention=False)
 
 
 def test_the_reproducible_setting_overrules_and_says_so(page: ModelPage) -> None:
     page.changed.connect(lambda: taken(page))
-    hardware = Hardware(cache_type=CacheType.Q8_0)
-    page.show_preferences(replace(Preferences(), hardware=hardware))
+    settings = LoadSettings(cache_type=CacheType.Q8_0)
+    page.show_preferences(replace(Preferences(), load_settings=settings))
     page.reproducible.click()
     assert not page.cache_type.isEnabled()
     assert not page.flash_attention.isEnabled()
     assert page._cache_row.note.text() == "The reproducible setting uses F32."
-    assert page._shown.hardware == hardware, "what was chosen comes back with it"
+    assert page._shown.load_settings == replace(settings, reproducible=True), "what was chosen comes back with it"
     page.reproducible.click()
     assert page.cache_type.isEnabled()
     assert page.cache_type.currentText() == "Q8_0"

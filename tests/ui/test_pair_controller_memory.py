@@ -17,7 +17,6 @@ from forespeak.models.machine_memory import Gpu, Machine
 from forespeak.models.memory import Fit, MemoryPlan, SuggestionKind
 from forespeak.pairing.load_plan import plan_load
 from forespeak.ui.dialogs import ErrorDialog
-from forespeak.ui.hardware import Hardware
 from forespeak.ui.pair_controller import PairState
 from models import architectures
 from ui.conftest import App, AppMaker
@@ -79,7 +78,7 @@ def test_what_fits_is_loaded_and_its_plan_is_on_the_chip(qtbot: QtBot, make_app:
 
 
 def test_what_is_too_large_is_not_loaded_but_asked_about(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:
-    app = make_app(draft=None, context_length=32768)
+    app = make_app(draft=None, load_settings=LoadSettings(32768))
     with_memory(app, needed(model, 16384))
     before = len(app.engine.loads)
     pick(qtbot, app, model, PairState.TOO_LARGE)
@@ -98,13 +97,13 @@ def test_what_is_too_large_is_not_loaded_but_asked_about(qtbot: QtBot, make_app:
 
 
 def test_the_advice_is_followed_with_a_click_and_kept(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:
-    app = make_app(draft=None, context_length=32768)
+    app = make_app(draft=None, load_settings=LoadSettings(32768))
     with_memory(app, needed(model, 16384))
     pick(qtbot, app, model, PairState.TOO_LARGE)
     click(app, "primary")
     qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.READY)
     assert app.engine.loads[-1].settings.context_length == 16384
-    assert app.session.preferences.context_length == 16384
+    assert app.session.preferences.load_settings.context_length == 16384
     assert not app.window.card.isVisible()
 
 
@@ -119,7 +118,7 @@ def test_it_is_loaded_anyway_if_the_user_says_so(qtbot: QtBot, make_app: AppMake
 
 
 def test_a_draft_that_is_too_much_can_be_left_out(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:
-    app = make_app(draft=model, context_length=1024)
+    app = make_app(draft=model, load_settings=LoadSettings(1024))
     with_memory(app, needed(model, 1024))
     pick(qtbot, app, model, PairState.TOO_LARGE)
     assert app.window.card.primary.text() == "Leave out the draft model"
@@ -130,8 +129,8 @@ def test_a_draft_that_is_too_much_can_be_left_out(qtbot: QtBot, make_app: AppMak
 
 
 def test_the_reproducible_setting_can_be_given_up(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:
-    small = Hardware(cache_type=CacheType.Q8_0)
-    app = make_app(draft=None, context_length=1024, reproducible=True, hardware=small)
+    small = LoadSettings(1024, reproducible=True, cache_type=CacheType.Q8_0)
+    app = make_app(draft=None, load_settings=small)
     with_memory(app, needed(model, 1024))
     pick(qtbot, app, model, PairState.TOO_LARGE)
     plan = app.session.pair.status.plan
@@ -144,19 +143,19 @@ def test_the_reproducible_setting_can_be_given_up(qtbot: QtBot, make_app: AppMak
 
 
 def test_a_cache_that_was_chosen_too_large_becomes_the_usual_one(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:
-    app = make_app(draft=None, context_length=1024, hardware=Hardware(cache_type=CacheType.F32))
+    app = make_app(draft=None, load_settings=LoadSettings(1024, cache_type=CacheType.F32))
     with_memory(app, needed(model, 1024))
     pick(qtbot, app, model, PairState.TOO_LARGE)
     assert app.window.card.primary.text().startswith("Keep the cache in F16")
     click(app, "primary")
     qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.READY)
     assert app.engine.loads[-1].settings.cache_type is CacheType.F16
-    assert app.session.preferences.hardware == Hardware()
+    assert app.session.preferences.load_settings == LoadSettings(1024)
 
 
 def test_layers_that_a_gpu_has_no_room_for_can_stay_off_it(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:
     # Asked for by number: where it is left open, as many are taken as fit.
-    app = make_app(draft=None, context_length=1024, hardware=Hardware(gpu_layers=999))
+    app = make_app(draft=None, load_settings=LoadSettings(1024, gpu_layers=999))
     memory = with_memory(app, 48 * GB)
     all_of_it = replace(memory.machine, gpus=(Gpu("Card", 64 * GB, 64 * GB),))
     on_card = {
@@ -172,7 +171,7 @@ def test_layers_that_a_gpu_has_no_room_for_can_stay_off_it(qtbot: QtBot, make_ap
     click(app, "primary")
     qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.READY)
     assert app.engine.loads[-1].settings.gpu_layers == advice.settings.gpu_layers >= 0
-    assert app.session.preferences.hardware.gpu_layers == advice.settings.gpu_layers
+    assert app.session.preferences.load_settings.gpu_layers == advice.settings.gpu_layers
 
 
 def test_the_details_show_every_part(qtbot: QtBot, make_app: AppMaker, model: Path) -> None:
@@ -240,7 +239,7 @@ def test_what_is_loaded_now_is_told_to_the_next_weighing(qtbot: QtBot, make_app:
     memory = with_memory(app, 48 * GB)
     pick(qtbot, app, model, PairState.READY)
     plan = app.session.pair.status.plan
-    app.session.set_preferences(replace(app.session.preferences, context_length=2048))
+    app.session.set_preferences(replace(app.session.preferences, load_settings=LoadSettings(2048)))
     app.session.pair.reload()
     qtbot.waitUntil(lambda: len(app.engine.loads) == 3)
     assert memory.before == [None, plan]

@@ -18,7 +18,6 @@ from forespeak.speculation.settings import (
     SamplingSettings,
 )
 from forespeak.speculation.trace import Source
-from forespeak.ui.hardware import Hardware
 from forespeak.ui.preferences import RECENT_MODELS, Appearance, Preferences, PreferencesFile
 from forespeak.ui.structured_output import OutputKind, StructuredOutput
 
@@ -43,10 +42,7 @@ OTHER = Preferences(
     random_seed=False,
     max_tokens=100,
     system_prompt="Be “brief”.\n再見",
-    context_length=4096,
-    reproducible=True,
-    threads=3,
-    hardware=Hardware("Vulkan0", 12, "CPU", 0, Split.ROW, CacheType.Q8_0, True),
+    load_settings=LoadSettings(4096, True, 3, 12, 0, "Vulkan0", "CPU", Split.ROW, CacheType.Q8_0, True),
     sidebar_open=False,
     panel_open=False,
     window_size=(900, 700),
@@ -90,9 +86,6 @@ def test_no_file_and_a_broken_one_give_the_defaults(tmp_path: Path) -> None:
         ("draft_length", True),
         ("sampling", []),
         ("max_tokens", 0),
-        ("context_length", 1),
-        ("threads", "many"),
-        ("hardware", "GPU"),
         ("window_size", [1]),
         ("window_size", [10, 10]),
         ("last_chat", -1),
@@ -166,31 +159,42 @@ def test_the_newest_models_come_first_and_once() -> None:
 
 
 def test_a_pair_is_loaded_as_they_say() -> None:
-    assert OTHER.load_request(Path("t.gguf"), Path("d.gguf")) == LoadRequest(
-        Path("t.gguf"),
-        Path("d.gguf"),
-        LoadSettings(
-            4096,
-            reproducible=True,
-            threads=3,
-            gpu_layers=12,
-            draft_gpu_layers=0,
-            device="Vulkan0",
-            draft_device="CPU",
-            split=Split.ROW,
-            cache_type=CacheType.Q8_0,
-            flash_attention=True,
-        ),
-    )
-    assert Preferences().load_request(Path("t.gguf")) == LoadRequest(Path("t.gguf"))
+    target, draft = Path("t.gguf"), Path("d.gguf")
+    assert OTHER.load_request(target, draft) == LoadRequest(target, draft, OTHER.load_settings)
+    assert Preferences().load_request(target) == LoadRequest(target)
 
 
-def test_only_what_the_engine_has_to_know_makes_it_load_again() -> None:
-    assert OTHER.loads_like(replace(OTHER, target=None, draft=None, marks="off", max_tokens=5))
-    for changed in (
-        replace(OTHER, context_length=512),
-        replace(OTHER, reproducible=False),
-        replace(OTHER, threads=None),
-        replace(OTHER, hardware=replace(OTHER.hardware, gpu_layers=11)),
-    ):
-        assert not OTHER.loads_like(changed)
+def test_the_form_of_files_that_are_there_already(tmp_path: Path) -> None:
+    path = tmp_path / "preferences.json"
+    kept = {
+        "context_length": 4096,
+        "reproducible": True,
+        "threads": 3,
+        "hardware": {
+            "device": "Vulkan0",
+            "gpu_layers": 12,
+            "draft_device": "CPU",
+            "draft_gpu_layers": 0,
+            "split": "row",
+            "cache_type": "Q8_0",
+            "flash_attention": True,
+        },
+    }
+    path.write_text(json.dumps(kept))
+    assert PreferencesFile(path).read() == replace(Preferences(), load_settings=OTHER.load_settings)
+    PreferencesFile(path).write(OTHER)
+    assert json.loads(path.read_text("utf-8")).items() >= kept.items()
+    # Of before there was a choice of hardware.
+    path.write_text(json.dumps({"threads": 2, "hardware": "GPU"}))
+    assert PreferencesFile(path).read().load_settings == LoadSettings(threads=2)
+
+
+def test_one_bad_load_setting_leaves_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "preferences.json"
+    PreferencesFile(path).write(OTHER)
+    stored = json.loads(path.read_text("utf-8"))
+    stored["context_length"] = 0
+    stored["hardware"] |= {"split": "columns", "threads": 9, "of a newer version": 1}
+    path.write_text(json.dumps(stored))
+    usual = replace(OTHER.load_settings, context_length=None, split=Split.LAYER)
+    assert PreferencesFile(path).read() == replace(OTHER, load_settings=usual)

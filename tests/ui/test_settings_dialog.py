@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
+from forespeak.engines.engine import LoadSettings
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.ui.preferences import Appearance, Preferences
 from forespeak.ui.settings_dialog import SettingsDialog
@@ -34,9 +35,7 @@ def test_showing_preferences_changes_none_of_them(dialog: SettingsDialog) -> Non
         rule=Rule.REJECTION,
         draft_length=9,
         max_tokens=333,
-        context_length=4096,
-        threads=2,
-        reproducible=True,
+        load_settings=LoadSettings(4096, reproducible=True, threads=2),
         appearance=Appearance.DARK,
         colour_blind=True,
         marks="strong",
@@ -70,7 +69,7 @@ def test_every_control_changes_its_own_setting(dialog: SettingsDialog) -> None:
         sampling=replace(start.sampling, temperature=0.0, top_k=5, seed=12345678901234567890),
         rule=Rule.REJECTION,
         random_seed=False,
-        reproducible=True,
+        load_settings=replace(start.load_settings, reproducible=True),
         appearance=Appearance.DARK,
         colour_blind=True,
         marks="off",

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from forespeak.chats.records import JsonValue, Message, MessageState
-from forespeak.engines.engine import ChatMessage, GenerationRequest, Role, TextSourceSettings
+from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadSettings, Role, TextSourceSettings
 from forespeak.speculation.json_values import sampling_record
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source, Step
 from forespeak.ui.conversation import MessageItem
-from forespeak.ui.hardware import Hardware
+from forespeak.ui.kept_load_settings import entries_of
 from forespeak.ui.live_reply import LiveReply
 from forespeak.ui.preferences import Preferences
 
@@ -37,12 +37,10 @@ class ReplySettings:
     max_tokens: int | None
     target: str
     draft: str | None
-    reproducible: bool
     json_schema: str | None = None
     grammar: str | None = None
     """At most one of the two."""
-    threads: int | None = None
-    hardware: Hardware = field(default_factory=Hardware)
+    load_settings: LoadSettings = field(default_factory=LoadSettings)
 
     @classmethod
     def of(cls, preferences: Preferences, *, has_draft: bool) -> ReplySettings:
@@ -59,11 +57,9 @@ class ReplySettings:
             preferences.max_tokens,
             "" if preferences.target is None else preferences.target.name,
             None if preferences.draft is None else preferences.draft.name,
-            preferences.reproducible,
             preferences.output.json_schema,
             preferences.output.bound_grammar,
-            preferences.threads,
-            preferences.hardware,
+            preferences.load_settings,
         )
 
     def record(self, plain_rate: float | None) -> dict[str, JsonValue]:
@@ -80,15 +76,13 @@ class ReplySettings:
             "max_tokens": self.max_tokens,
             "target": self.target,
             "draft": self.draft,
-            "reproducible": self.reproducible,
-            "threads": self.threads,
-            "hardware": self.hardware.plain(),
+            **entries_of(self.load_settings),
         }
 
     @property
     def plain_key(self) -> tuple[object, ...]:
         """What two speeds must share to be compared."""
-        return (self.target, self.reproducible, self.threads, self.hardware.of_target)
+        return (self.target, self.load_settings.of_target)
 
     def request(self, history: Sequence[ChatMessage]) -> GenerationRequest:
         return GenerationRequest(

@@ -45,7 +45,7 @@ def plan_of(setup: Setup, target: Path, preferences: Preferences, suite: Sequenc
         budget_seconds=None if setup.minutes is None else 60.0 * setup.minutes,
         sampling=sampling,
         rule=preferences.rule,
-        load_settings=preferences.load_request(target).settings,
+        load_settings=preferences.load_settings,
         text_sources=preferences.text_sources,
     )
 

@@ -18,12 +18,11 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.engines.devices import Device, automatic_gpus, draft_setting, target_setting
-from forespeak.engines.engine import CPU_DEVICE, Loaded, Split
+from forespeak.engines.engine import CPU_DEVICE, Loaded, LoadSettings, Split
 from forespeak.errors import UserFacingError
 from forespeak.models.memory import Fit
 from forespeak.ui.devices_view import DevicesView
 from forespeak.ui.form import CheckedRow, add_heading, caption, form_of, whole_box
-from forespeak.ui.hardware import MOST_LAYERS, Hardware
 from forespeak.ui.hardware_controller import HardwareController
 from forespeak.ui.hardware_words import placement_lines
 from forespeak.ui.preferences import Preferences
@@ -31,6 +30,7 @@ from forespeak.ui.restyle import restyle
 
 _ALL, _AS_TARGET = -1, -2
 """In a box of layers: as many as fit, and as many as of the target."""
+_MOST_LAYERS = 999
 
 
 class LayersBox(QSpinBox):
@@ -39,7 +39,7 @@ class LayersBox(QSpinBox):
     def __init__(self, words: dict[int, str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._words = words
-        self.setRange(min(words), MOST_LAYERS)
+        self.setRange(min(words), _MOST_LAYERS)
         # Qt itself reads and writes the word for the lowest one only.
         self.setSpecialValueText(words[min(words)])
         self.setKeyboardTracking(False)
@@ -132,9 +132,9 @@ class HardwarePage(QWidget):
         of_draft = self.draft_layers.value()
         return replace(
             before,
-            threads=self.threads.value() or None,
-            hardware=replace(
-                before.hardware,
+            load_settings=replace(
+                before.load_settings,
+                threads=self.threads.value() or None,
                 device=self.device.currentData(),
                 gpu_layers=self.layers.value(),
                 split=self.split.currentData(),
@@ -147,24 +147,24 @@ class HardwarePage(QWidget):
 
     @Slot()
     def _show(self) -> None:
-        hardware = self._shown.hardware
+        settings = self._shown.load_settings
         self._filling = True
-        self._fill_devices(self.device, self.tr("Automatic"), hardware.device)
-        self._fill_devices(self.draft_device, self.tr("As the target"), hardware.draft_device)
-        self.layers.setValue(hardware.gpu_layers)
-        of_draft = hardware.draft_gpu_layers
+        self._fill_devices(self.device, self.tr("Automatic"), settings.device)
+        self._fill_devices(self.draft_device, self.tr("As the target"), settings.draft_device)
+        self.layers.setValue(settings.gpu_layers)
+        of_draft = settings.draft_gpu_layers
         self.draft_layers.setValue(_AS_TARGET if of_draft is None else of_draft)
-        self.split.setCurrentIndex(self.split.findData(hardware.split))
-        self.threads.setValue(self._shown.threads or 0)
+        self.split.setCurrentIndex(self.split.findData(settings.split))
+        self.threads.setValue(settings.threads or 0)
         self._filling = False
-        self._show_what_counts(hardware)
+        self._show_what_counts(settings)
 
-    def _show_what_counts(self, hardware: Hardware) -> None:
+    def _show_what_counts(self, settings: LoadSettings) -> None:
         """What can be chosen now, and what is wrong with what was chosen before."""
         devices = self._devices
         known = devices is not None
-        processor = hardware.device == CPU_DEVICE
-        of_draft = hardware.draft_device or hardware.device
+        processor = settings.device == CPU_DEVICE
+        of_draft = settings.device_of_draft
         none = known and not automatic_gpus(devices or ())
         nothing_there = self.tr("There is no GPU that the engine can use.") if none else ""
         on_processor = self.tr("The processor takes all of them.")
@@ -172,12 +172,12 @@ class HardwarePage(QWidget):
         self._draft_layers_row.overrule(nothing_there or (on_processor if of_draft == CPU_DEVICE else ""))
         one = known and len(automatic_gpus(devices or ())) < 2
         why = nothing_there or (self.tr("There is only one GPU.") if one else "")
-        if hardware.device is not None and not why:
+        if settings.device is not None and not why:
             why = self.tr("One device was chosen.")
         self._split_row.overrule(why)
         for row, name in (
-            (self._device_row, hardware.device),
-            (self._draft_device_row, hardware.draft_device),
+            (self._device_row, settings.device),
+            (self._draft_device_row, settings.draft_device),
         ):
             gone = known and name is not None and not self._is_there(name)
             missing = self.tr("The engine does not find {name} now, and loads nothing. Choose another device.")
@@ -232,30 +232,29 @@ class HardwarePage(QWidget):
         wanted = self.taken_into(self._shown)
         refusal = self._refusal(wanted)
         if refusal is not None and self._refusal(self._shown) is None:
-            row = self._row_of(wanted.hardware)
+            row = self._row_of(wanted.load_settings)
             self._show()
             row.say(f"{refusal.what} {refusal.why} {refusal.remedy}")
             return
         self._shown = wanted
-        self._show_what_counts(wanted.hardware)
+        self._show_what_counts(wanted.load_settings)
         self._weigh()
         self.changed.emit()
 
     def _refusal(self, preferences: Preferences) -> UserFacingError | None:
-        devices, target = self._devices, preferences.target
-        if devices is None or target is None:
+        devices = self._devices
+        if devices is None or preferences.target is None:
             return None
-        request = preferences.load_request(target, preferences.draft)
         try:
-            target_setting(request.settings, devices)
-            draft_setting(request.settings, devices)
+            target_setting(preferences.load_settings, devices)
+            draft_setting(preferences.load_settings, devices)
         except UserFacingError as error:
             return error
         return None
 
-    def _row_of(self, wanted: Hardware) -> CheckedRow:
+    def _row_of(self, wanted: LoadSettings) -> CheckedRow:
         """Where something else stands than before."""
-        before = self._shown.hardware
+        before = self._shown.load_settings
         rows = {
             "device": self._device_row,
             "gpu_layers": self._layers_row,

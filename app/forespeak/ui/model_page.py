@@ -73,14 +73,14 @@ class ModelPage(QWidget):
         """Show these, without telling anyone."""
         self._shown = preferences
         self._filling = True
-        self.context_length.setValue(preferences.context_length or 0)
-        self.reproducible.setChecked(preferences.reproducible)
-        hardware = preferences.hardware
-        self.cache_type.setCurrentIndex(self.cache_type.findData(hardware.cache_type))
-        self.flash_attention.setCurrentIndex(_place_of(self.flash_attention, hardware.flash_attention))
-        overruled = self.tr("The reproducible setting uses F32.") if preferences.reproducible else ""
+        settings = preferences.load_settings
+        self.context_length.setValue(settings.context_length or 0)
+        self.reproducible.setChecked(settings.reproducible)
+        self.cache_type.setCurrentIndex(self.cache_type.findData(settings.cache_type))
+        self.flash_attention.setCurrentIndex(_place_of(self.flash_attention, settings.flash_attention))
+        overruled = self.tr("The reproducible setting uses F32.") if settings.reproducible else ""
         self._cache_row.overrule(overruled)
-        overruled = self.tr("The reproducible setting does without it.") if preferences.reproducible else ""
+        overruled = self.tr("The reproducible setting does without it.") if settings.reproducible else ""
         self._flash_row.overrule(overruled)
         self._filling = False
 
@@ -89,10 +89,10 @@ class ModelPage(QWidget):
         value = self.context_length.value()
         return replace(
             before,
-            context_length=max(_LEAST_CONTEXT, value) if value else None,
-            reproducible=self.reproducible.isChecked(),
-            hardware=replace(
-                before.hardware,
+            load_settings=replace(
+                before.load_settings,
+                context_length=max(_LEAST_CONTEXT, value) if value else None,
+                reproducible=self.reproducible.isChecked(),
                 cache_type=self.cache_type.currentData(),
                 flash_attention=self.flash_attention.currentData(),
             ),
@@ -119,8 +119,8 @@ class ModelPage(QWidget):
         """What the engine would refuse is not taken: the choice before it comes back, with the reason."""
         if self._filling:
             return
-        wanted = self.taken_into(self._shown).hardware
-        if not wanted.contradicts:
+        wanted = self.taken_into(self._shown).load_settings
+        if wanted.cache_can_be_read:
             self._take()
             return
         self.show_preferences(self._shown)

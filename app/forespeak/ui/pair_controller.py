@@ -263,24 +263,23 @@ class PairController(QObject):
     def take_advice(self, suggestion: Suggestion) -> None:
         """Do what makes a pair fit that was found too large: it is kept as the user's own choice."""
         preferences, settings = self._preferences, suggestion.settings
+        load = preferences.load_settings
         match suggestion.kind:
             case SuggestionKind.CONTEXT:
-                preferences = replace(preferences, context_length=settings.context_length)
+                load = replace(load, context_length=settings.context_length)
             case SuggestionKind.REPRODUCIBLE | SuggestionKind.CACHE_TYPE:
-                hardware = preferences.hardware
                 # A cache that is no larger than advised stays as it was chosen.
-                if hardware.cache_type is CacheType.F32:
-                    hardware = hardware.with_cache(CacheType(settings.cache_type))
-                preferences = replace(preferences, reproducible=False, hardware=hardware)
+                if load.cache_type is CacheType.F32:
+                    load = load.with_cache(CacheType(settings.cache_type))
+                load = replace(load, reproducible=False)
             case SuggestionKind.GPU_LAYERS:
                 layers, of_draft = settings.gpu_layers, settings.draft_gpu_layers
-                hardware = replace(preferences.hardware, gpu_layers=layers, draft_gpu_layers=of_draft)
-                preferences = replace(preferences, hardware=hardware)
+                load = replace(load, gpu_layers=layers, draft_gpu_layers=of_draft)
             case SuggestionKind.NO_DRAFT:
                 preferences = replace(preferences, draft=None)
             case _:
                 return
-        self._preferences = preferences
+        self._preferences = preferences = replace(preferences, load_settings=load)
         self.preferencesChanged.emit(preferences)
         self._begin()
 

@@ -164,6 +164,7 @@ class PairEntry(QObject):
         from forespeak.ui.draft_sources import in_order
 
         session, settings = self._session, pair.settings
+        load = session.preferences.load_settings
         session.set_preferences(
             replace(
                 session.preferences,
@@ -171,7 +172,7 @@ class PairEntry(QObject):
                 sources=in_order(settings.sources) or session.preferences.sources,
                 draft_length=settings.draft_length,
                 rule=settings.rule,
-                context_length=settings.context_length or session.preferences.context_length,
+                load_settings=replace(load, context_length=settings.context_length or load.context_length),
             )
         )
         session.pair.pick_pair(pair.target.path, None if pair.draft is None else pair.draft.path)

@@ -15,7 +15,7 @@ from forespeak.speculation.json_values import sampling_record
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
 from forespeak.ui.draft_sources import in_order
-from forespeak.ui.hardware import Hardware
+from forespeak.ui.kept_load_settings import entries_of, load_settings_of
 from forespeak.ui.sampling_record import sampling_from
 from forespeak.ui.structured_output import StructuredOutput
 from forespeak.whole_file import write_whole
@@ -40,7 +40,6 @@ class Preferences:
     what it can use of them, `text_sources` the settings of those that look the text up; `speculate` is the switch.
     `draft_length` None: as many tokens as pay. `random_seed`: every reply gets a new seed and `sampling.seed` is not
     used. `max_tokens` None: until the context is full.
-    `context_length` None and `threads` None: chosen by the engine.
     `import_way` None: it is asked each time.
     """
 
@@ -61,10 +60,7 @@ class Preferences:
     output: StructuredOutput = field(default_factory=StructuredOutput)
     max_tokens: int | None = None
     system_prompt: str = ""
-    context_length: int | None = None
-    reproducible: bool = False
-    threads: int | None = None
-    hardware: Hardware = field(default_factory=Hardware)
+    load_settings: LoadSettings = field(default_factory=LoadSettings)
     sidebar_open: bool = True
     panel_open: bool = True
     window_size: tuple[int, int] = (1280, 820)
@@ -91,13 +87,7 @@ class Preferences:
 
     def load_request(self, target: Path, draft: Path | None = None) -> LoadRequest:
         """How a pair is to be loaded."""
-        return self.hardware.applied(
-            LoadRequest(target, draft, LoadSettings(self.context_length, self.reproducible, self.threads))
-        )
-
-    def loads_like(self, other: Preferences) -> bool:
-        """Whether every pair would be loaded in the same way."""
-        return self.load_request(Path()) == other.load_request(Path())
+        return LoadRequest(target, draft, self.load_settings)
 
     def with_recent(self, path: Path) -> Preferences:
         """`path` becomes the newest of the recently used models."""
@@ -120,7 +110,7 @@ class PreferencesFile:
         if "sources" not in stored and isinstance(stored.get("source"), str):
             # Of a time when there was one source only.
             stored["sources"] = [stored["source"]]
-        known: dict[str, Any] = {}
+        known: dict[str, Any] = {"load_settings": load_settings_of(stored)}
         for name, parse in _PARSERS.items():
             if name in stored:
                 try:
@@ -132,7 +122,9 @@ class PreferencesFile:
     def write(self, preferences: Preferences) -> None:
         """Replace the file as a whole, so that a crash never leaves half of one. Raises OSError."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        plain = {item.name: _plain(getattr(preferences, item.name)) for item in fields(preferences)}
+        values = {item.name: getattr(preferences, item.name) for item in fields(preferences)}
+        plain = entries_of(values.pop("load_settings"))
+        plain |= {name: _plain(value) for name, value in values.items()}
         write_whole(self._path, json.dumps(plain, indent=2, ensure_ascii=False))
 
 
@@ -148,7 +140,7 @@ def _plain(value: object) -> object:
             return asdict(value)
         case SamplingSettings():
             return sampling_record(value)
-        case StructuredOutput() | Hardware():
+        case StructuredOutput():
             return value.plain()
         case _:
             return value
@@ -257,10 +249,6 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "random_seed": _flag,
     "max_tokens": _optional(_whole(1)),
     "system_prompt": _text,
-    "context_length": _optional(_whole(256)),
-    "reproducible": _flag,
-    "threads": _optional(_whole(1, 1024)),
-    "hardware": Hardware.parse,
     "sidebar_open": _flag,
     "panel_open": _flag,
     "window_size": _size,

@@ -234,7 +234,7 @@ class Session(QObject):
         if self._settings is not None:
             self._settings.deleteLater()
             self._settings = None
-        if not self.preferences.loads_like(self._before_settings) and not self._closed:
+        if self.preferences.load_settings != self._before_settings.load_settings and not self._closed:
             self.pair.reload()
 
     @Slot(object)
