@@ -21,6 +21,8 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == MlxFacts("0.32", None)
     monkeypatch.setattr(sys, "platform", "linux")
     assert "pip install 'forespeak[mlx]'" in found.words
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert "not in this bundle" in found.words
     monkeypatch.setattr(sys, "platform", "win32")
     assert found.words == "there is none for Windows"
 

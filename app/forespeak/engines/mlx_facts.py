@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 from forespeak.engines.asking import ask_child
 
 _MISSING = "not installed; models in the MLX format need it (pip install 'forespeak[mlx]')"
+_NOT_BUNDLED = "not in this bundle; models in the MLX format need Forespeak installed from its source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,10 @@ class MlxFacts:
         """For people: the device, or what is missing."""
         if self.problem is not None:
             return self.problem
+        if self.device is None and sys.platform == "win32":
+            return "there is none for Windows"
         if self.device is None:
-            return "there is none for Windows" if sys.platform == "win32" else _MISSING
+            return _NOT_BUNDLED if getattr(sys, "frozen", False) else _MISSING
         return self.device + (f", {self.memory_bytes / 1e9:.1f} GB" if self.memory_bytes else "")
 
 

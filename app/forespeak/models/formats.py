@@ -21,7 +21,20 @@ def model_stem(path: Path) -> str:
     return path.name.removesuffix(".gguf")
 
 
-NO_MLX = "Models in the MLX format need mlx-lm, which is not installed here."
+def without_mlx(*, bundled: bool) -> tuple[str, str]:
+    """Why models in the MLX format cannot run, and what to do; nothing can be added to a bundle."""
+    if bundled:
+        return (
+            "Models in the MLX format need mlx-lm, which this bundle does not bring.",
+            "Install Forespeak from its source, or choose a GGUF file of the same model.",
+        )
+    return (
+        "Models in the MLX format need mlx-lm, which is not installed here.",
+        "Install mlx-lm beside Forespeak, or choose a GGUF file of the same model.",
+    )
+
+
+NO_MLX, NO_MLX_REMEDY = without_mlx(bundled=getattr(sys, "frozen", False))
 
 
 def mlx_is_installed() -> bool:

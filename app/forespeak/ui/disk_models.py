@@ -7,7 +7,7 @@ from pathlib import Path
 
 from forespeak.engines.engine import ConversionRequest
 from forespeak.errors import UserFacingError
-from forespeak.models.formats import NO_MLX
+from forespeak.models.formats import NO_MLX, NO_MLX_REMEDY
 from forespeak.models.gguf import GgufHeader
 from forespeak.models.sizes import size_words
 from forespeak.models.starter import STARTER_NAME, StarterStatus, check_starter, starter_draft_path
@@ -56,7 +56,7 @@ class DiskModels:
         if not verdict.usable and verdict.obstacle is not Obstacle.NO_ROLLBACK:
             what, why, remedy = f"“{path.name}” cannot be used as a model.", verdict.reason, "Choose another model."
             if verdict.obstacle is Obstacle.NO_ENGINE:
-                why, remedy = NO_MLX, "Install mlx-lm beside Forespeak, or choose a GGUF file of the same model."
+                why, remedy = NO_MLX, NO_MLX_REMEDY
             raise UserFacingError(what, why, remedy)
         # The name of an MLX folder is that of its repo, which has the number format.
         return path.name if header is None else _name_of(header)
