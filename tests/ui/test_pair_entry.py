@@ -266,7 +266,7 @@ def test_the_whole_way_with_the_real_engine_and_mlx_folders(
         page.find_draft(target)
         qtbot.waitUntil(lambda: controller.found is not None and not controller.finding, timeout=PATIENCE)
         lines = {line.name: line for line in controller.lines}
-        assert lines["Sprout-0.1B-fp32 · F32"].badge == "same vocabulary"
+        assert lines["Sprout-0.1B-fp32"].badge == "same vocabulary"
         assert "one engine has to run both" in lines["Sprout-0.1B-F32"].problem
         controller.choose(str(draft))
         page.next.click()

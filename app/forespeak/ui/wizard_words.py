@@ -67,7 +67,7 @@ def line_of(candidate: Candidate, found: Found) -> CandidateLine:
         name = offer.group.name
     elif offer is not None and offer.good is not None:
         name = offer.good.name
-    # Repos of MLX models write 4bit, where the label says 4-bit.
+    # Repos of MLX models write 4bit and fp16, where the label says 4-bit and F16.
     if offer is not None and offer.label and _plain(offer.label) not in _plain(name):
         name = f"{name} · {offer.label}"
     return CandidateLine(
@@ -89,7 +89,7 @@ def line_of(candidate: Candidate, found: Found) -> CandidateLine:
 
 
 def _plain(name: str) -> str:
-    return name.lower().replace("-", "")
+    return name.lower().replace("-", "").replace("fp", "f")
 
 
 def _place(offer: Offer | None, kind: CandidateKind, target: Offer) -> str:
