@@ -383,12 +383,19 @@ def test_nothing_is_cut_at_any_width(qtbot: QtBot, tmp_path: Path, width: int) -
     with my_models(tmp_path) as around:
         show(qtbot, around, (width, 640))
         page = around.page
+        around.library.set_added([tmp_path / f"folder {number}" for number in range(12)])
+        around.controller.rescan()
+        qtbot.waitUntil(lambda: "(12)" in page.folder_bar.others_button.text())
         choose(page, "Big-8B-Q8_0")
         qtbot.waitUntil(page.details.isVisible)
-        for part in (page.search, page.import_button, page.table, page.details, page.folder_bar.change_button):
+        bar = page.folder_bar
+        buttons = (page.import_button, bar.others_button, bar.open_button, bar.change_button)
+        qtbot.waitUntil(lambda: all(part.width() >= part.sizeHint().width() for part in buttons))
+        for part in (page.search, page.table, page.details, bar.facts, *buttons):
             place = part.mapTo(page, QPoint(0, 0))
             assert page.rect().contains(place), part
             assert page.rect().contains(place + QPoint(part.width() - 1, part.height() - 1)), part
+        assert bar.facts.width() >= bar.facts.sizeHint().width()
         assert page.table.height() >= 120
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QDialog,
     QDialogButtonBox,
     QFileDialog,
@@ -25,9 +26,12 @@ from forespeak.models.sizes import size_words
 from forespeak.ui.form import caption
 from forespeak.ui.library_state import LibraryState
 
+LEAST_WORDS = 200
+"""What the folder's path and facts need beside the buttons, in pixels; else they stand above them."""
+
 
 class FolderBar(QFrame):
-    """One line about the models folder. Emits what the user wants; shows what it is given."""
+    """About the models folder, in one row where there is room for that. Emits what the user wants."""
 
     openRequested = Signal()
     moveRequested = Signal(object)
@@ -56,13 +60,15 @@ class FolderBar(QFrame):
         self.change_button.clicked.connect(self._change)
         self.others_button = QPushButton(self.tr("Other folders…"))
         self.others_button.clicked.connect(self.othersRequested)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        row.addLayout(words, 1)
-        row.addWidget(self.others_button)
-        row.addWidget(self.open_button)
-        row.addWidget(self.change_button)
+        self._buttons = QHBoxLayout()
+        self._buttons.setSpacing(8)
+        for button in (self.others_button, self.open_button, self.change_button):
+            self._buttons.addWidget(button)
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(8)
+        self._row.addLayout(words, 1)
+        self._row.addLayout(self._buttons)
 
     def show_state(self, state: LibraryState, busy: bool) -> None:
         own = next((root for root in state.roots if not root.read_only), None)
@@ -85,10 +91,17 @@ class FolderBar(QFrame):
         self.others_button.setText(
             self.tr("Other folders ({count})…").format(count=others) if others else self.tr("Other folders…")
         )
+        self._arrange()
 
     def resizeEvent(self, event: object) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]
+        self._arrange()
         self._cut()
+
+    def _arrange(self) -> None:
+        beside = self.width() >= self._buttons.sizeHint().width() + LEAST_WORDS
+        direction = QBoxLayout.Direction
+        self._row.setDirection(direction.LeftToRight if beside else direction.TopToBottom)
 
     def _cut(self) -> None:
         metrics = self.path.fontMetrics()
