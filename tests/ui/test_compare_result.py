@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -89,6 +90,21 @@ def test_another_prompt_draws_its_own_tokens(result: CompareResult, qtbot: QtBot
     assert drawn == 2
     QTest.keyClick(result.replay.prompts, Qt.Key.Key_Down)
     assert result.charts._recorded == short.lanes
+
+
+def test_lanes_with_long_names_fit_a_narrow_window(result: CompareResult) -> None:
+    long = "Lookup + A very long name of a draft model · Q4_K_M · Auto · temperature 0.7"
+    shown = values()
+    lanes = tuple(replace(lane, name=f"{lane.name} {long}") for lane in shown.lanes)
+    groups = tuple(SpeedUps(f"{long} {place} against Off, temperature 0.7", shown.speed_ups[0].rows) for place in "ab")
+    result.show_result(replace(shown, lanes=lanes, speed_ups=groups, recorded=(recorded(lanes=3),)))
+    result.draw_charts()
+    assert result.content.minimumSizeHint().width() <= 440
+    result.resize(440, 900)
+    against = result.replay.against
+    assert against.shown_words(against.width()) == against.currentText()
+    assert against.shown_words(100).endswith("Auto")
+    assert "…" in against.shown_words(100)
 
 
 def test_the_mouse_moves_no_chart(result: CompareResult) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushB
 
 from forespeak.compare.lanes import OFF_NAME, Lane
 from forespeak.speculation.trace import Source
+from forespeak.ui.compare_parts import ElidedChoice
 from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.form import number_box
 from forespeak.ui.icons import icon
@@ -55,9 +56,7 @@ class _LaneRow(QWidget):
     def __init__(self, number: int, options: Sequence[LaneOption], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._options: tuple[LaneOption, ...] = ()
-        self.what = QComboBox()
-        self.what.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.what.setMinimumContentsLength(12)
+        self.what = ElidedChoice(12)
         self.length = QComboBox()
         self.length.setAccessibleName(self.tr("Length of a draft in lane {0}").format(number))
         self.length.setToolTip(self.tr("How many tokens are drafted at a time"))

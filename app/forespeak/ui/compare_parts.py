@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QComboBox,
+    QFrame,
+    QLabel,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QVBoxLayout,
+    QWidget,
+)
 
 from forespeak.ui.compare_values import Tone
 from forespeak.ui.theme import Theme
@@ -24,10 +35,37 @@ def card(heading: str = "", parent: QWidget | None = None) -> tuple[QFrame, QVBo
     column.setSpacing(10)
     if heading:
         label = QLabel(heading, frame)
+        # Lanes' names stand in some: they may be long.
+        label.setWordWrap(True)
         label.setProperty("muted", True)
         label.setStyleSheet("font-size: 12px; font-weight: 600;")
         column.addWidget(label)
     return frame, column
+
+
+class ElidedChoice(QComboBox):
+    """Says that its words go on where they have no room; their ends, at which lanes differ, stay in sight."""
+
+    def __init__(self, letters: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(letters)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QStylePainter(self)
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        field = self.style().subControlRect(
+            QStyle.ComplexControl.CC_ComboBox, option, QStyle.SubControl.SC_ComboBoxEditField, self
+        )
+        option.currentText = self.shown_words(field.width())
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+        painter.end()
+
+    def shown_words(self, room: int) -> str:
+        """What is seen of the current words in so many pixels; styles keep a few of them for a margin."""
+        return self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideMiddle, room - 4)
 
 
 def words_label(words: str = "", *, variant: str = "") -> QLabel:

@@ -99,7 +99,7 @@ def subtitle_of(stored: StoredComparison, result: ComparisonResult) -> str:
         model_stem(plan.target),
         prompts,
         _tr("{0} tokens").format(plan.tokens),
-        _tr("temperature {0}").format(_and(f"{each:g}" for each in plan.bases)),
+        _tr("temperature {0}").format(_and(f"{each:g}" for each in sorted(plan.bases))),
         when_words(stored.created_at),
         machine,
     )

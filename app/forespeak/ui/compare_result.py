@@ -165,13 +165,14 @@ class CompareResult(QWidget):
                 old.hide()
                 old.deleteLater()
         self._rows = []
+        every = [row for group in groups for row in group.rows]
         for group in groups:
             heading = self.tr("SPEED-UP BY KIND OF WORK")
             if len(groups) > 1:
                 heading = f"{heading} · {group.against}"
             frame, column = card(heading)
             rows = SpeedUpRows()
-            rows.set_rows(group.rows)
+            rows.set_rows(group.rows, every)
             rows.set_theme(self._theme)
             rows.setToolTip("\n".join(row.note for row in group.rows if row.note))
             column.addWidget(rows)

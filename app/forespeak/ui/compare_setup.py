@@ -59,7 +59,7 @@ class CompareSetup(QWidget):
         self.tokens.setSuffix(self.tr(" tokens"))
         self.temperature = number_box(0.0, 2.0, 0.1, self._changed)
         self.minutes = whole_box(0, 600, self._changed)
-        self.minutes.setSpecialValueText(self.tr("As long as it takes"))
+        self.minutes.setSpecialValueText(self.tr("No limit"))
         self.minutes.setSuffix(self.tr(" min"))
         self._lay_out()
         self.lanes.changed.connect(self._changed)

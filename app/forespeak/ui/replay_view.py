@@ -9,7 +9,6 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
-    QComboBox,
     QHBoxLayout,
     QLabel,
     QPushButton,
@@ -22,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.ui.compare_lane import LaneView
-from forespeak.ui.compare_parts import SideBySide
+from forespeak.ui.compare_parts import ElidedChoice, SideBySide
 from forespeak.ui.compare_values import Recorded
 from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.icons import icon
@@ -93,13 +92,10 @@ class ReplayView(QWidget):
         self._recorded: tuple[Recorded, ...] = ()
         self._pair: tuple[LaneRecording, ...] = ()
         self.player = player or Player(self)
-        self.prompts = QComboBox()
+        self.prompts = ElidedChoice(18)
         self.prompts.setAccessibleName(self.tr("Prompt to replay"))
-        self.against = QComboBox()
+        self.against = ElidedChoice(28)
         self.against.setAccessibleName(self.tr("Lane to show beside the first"))
-        for box in (self.prompts, self.against):
-            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            box.setMinimumContentsLength(18)
         choices = FlowRow()
         heading = QLabel(self.tr("Replay"))
         heading.setProperty("muted", True)
