@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import LoadSettings
@@ -74,6 +74,27 @@ def test_every_control_changes_its_own_setting(dialog: SettingsDialog) -> None:
         colour_blind=True,
         marks="off",
     )
+
+
+def test_no_page_is_cut_at_the_least_size(qtbot: QtBot, dialog: SettingsDialog) -> None:
+    dialog.setStyleSheet("* { font-size: 22px; }")
+    dialog.hide()
+    dialog.show()
+    dialog.resize(dialog.minimumSize())
+    for number in range(dialog.tabs.count()):
+        dialog.tabs.setCurrentIndex(number)
+        area = dialog.tabs.currentWidget()
+        assert isinstance(area, QScrollArea)
+        page = area.widget()
+        qtbot.waitUntil(lambda area=area, page=page: page.width() <= area.viewport().width())
+    assert dialog.minimumWidth() > 480
+
+
+def test_both_prompts_and_the_longest_reply_are_in_sight(dialog: SettingsDialog) -> None:
+    area = dialog.tabs.widget(0)
+    assert isinstance(area, QScrollArea)
+    assert area.verticalScrollBar().maximum() == 0
+    assert dialog.chat_prompt.height() == pytest.approx(dialog.system_prompt.height(), abs=2)
 
 
 def test_a_seed_that_is_no_number_is_not_taken(dialog: SettingsDialog) -> None:

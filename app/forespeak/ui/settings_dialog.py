@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -13,6 +14,9 @@ from PySide6.QtWidgets import (
     QLabel,
     QPlainTextEdit,
     QRadioButton,
+    QScrollArea,
+    QSizePolicy,
+    QStyle,
     QTabWidget,
     QVBoxLayout,
     QWidget,
@@ -32,6 +36,8 @@ from forespeak.ui.theme import MarkStyle
 
 SAMPLING_PAGE, STRUCTURED_PAGE, HARDWARE_PAGE, HUB_PAGE = 1, 2, 5, 7
 """The numbers of their tabs. That of the Hub is added by whoever knows how the Hub is reached."""
+
+_LEAST_WIDTH = 480
 
 
 class SettingsDialog(QDialog):
@@ -82,7 +88,7 @@ class SettingsDialog(QDialog):
         layout.setContentsMargins(16, 12, 16, 12)
         layout.addWidget(self.tabs, 1)
         layout.addWidget(buttons)
-        self.setMinimumSize(480, 400)
+        self.setMinimumSize(_LEAST_WIDTH, 400)
         self.resize(600, 640)
         self.tabs.currentChanged.connect(self._page_changed)
         self._page_changed(0)
@@ -93,6 +99,15 @@ class SettingsDialog(QDialog):
         self.tabs.addTab(scrolled(page), title)
         # All the tabs in sight.
         self.resize(max(self.width(), self.tabs.tabBar().sizeHint().width() + 40), self.height())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """No page is cut at its right, whatever the fonts."""
+        super().showEvent(event)
+        pages = [page for area in self.tabs.findChildren(QScrollArea) if (page := area.widget()) is not None]
+        bar = self.style().pixelMetric(QStyle.PixelMetric.PM_ScrollBarExtent)
+        widest = max(page.minimumSizeHint().width() for page in pages)
+        margins = self.layout().contentsMargins()  # type: ignore[union-attr]
+        self.setMinimumWidth(max(_LEAST_WIDTH, widest + bar + margins.left() + margins.right() + 4))
 
     @Slot(int)
     def _page_changed(self, page: int) -> None:
@@ -274,7 +289,9 @@ def _prompt_box(example: str) -> QPlainTextEdit:
     box = QPlainTextEdit()
     box.setPlaceholderText(example)
     box.setTabChangesFocus(True)
-    box.setMinimumHeight(90)
+    box.setMinimumHeight(110)
+    # As high as there is room: a page that can scroll would be as high as Qt likes such a box.
+    box.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
     return box
 
 
