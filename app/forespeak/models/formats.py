@@ -17,7 +17,13 @@ class ModelFormat(Enum):
 
 
 def model_stem(path: Path) -> str:
-    """What people call a model by its path: a file's name without its ending; that of an MLX folder may hold dots."""
+    """What people call a model by its path: a file's name without its ending; that of an MLX folder may hold dots.
+
+    In the Hugging Face cache a folder is called after a commit; there the repo's name is the model's.
+    """
+    repo = path.parent.parent.name
+    if path.parent.name == "snapshots" and repo.startswith("models--"):
+        return repo.rpartition("--")[2]
     return path.name.removesuffix(".gguf")
 
 

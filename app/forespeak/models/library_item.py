@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from forespeak.models.file_facts import FileFacts, parameters_of, quantisation_of, read_facts
-from forespeak.models.formats import NO_MLX, ModelFormat, mlx_is_installed
+from forespeak.models.formats import NO_MLX, ModelFormat, mlx_is_installed, model_stem
 from forespeak.models.gguf import GgufKind
 from forespeak.models.library_files import FoundModel, Identity, repo_of
 from forespeak.models.mlx_folder import read_mlx_facts
@@ -123,7 +123,7 @@ def item_of(root: Root, model: FoundModel, parts: Sequence[FileFacts]) -> Librar
 
 def _name_of(model: FoundModel) -> str:
     if model.folder is not None:
-        return model.folder.name
+        return model_stem(model.folder)
     return model.path.stem if model.shard is None else model.shard.stem
 
 

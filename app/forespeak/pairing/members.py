@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from forespeak.models.fingerprint import vocabulary_fingerprint
-from forespeak.models.formats import ModelFormat
+from forespeak.models.formats import ModelFormat, model_stem
 from forespeak.models.gguf import GgufError, GgufHeader, GgufKind, LazyArray, Problem
 from forespeak.models.mlx_vocabulary import cached_mlx_fingerprint, cached_mlx_vocabulary
 from forespeak.models.shards import missing_words, shard_name
@@ -92,9 +92,8 @@ def member_at(path: Path) -> Member:
     """What lies at a path on disk: a GGUF file, of a split model its first part, or an MLX folder. Never raises."""
     try:
         if (path / "config.json").is_file():
-            return Member(
-                path.name, ModelFormat.MLX, partial(cached_mlx_vocabulary, path), cached_mlx_fingerprint(path)
-            )
+            read, fingerprint = partial(cached_mlx_vocabulary, path), cached_mlx_fingerprint(path)
+            return Member(model_stem(path), ModelFormat.MLX, read, fingerprint)
         header = cached_header(path)
         hindrance = hindrance_of(header) or _missing_parts(header)
         fingerprint = None if hindrance else cached_fingerprint(path)

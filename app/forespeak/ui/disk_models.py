@@ -7,7 +7,7 @@ from pathlib import Path
 
 from forespeak.engines.engine import ConversionRequest
 from forespeak.errors import UserFacingError
-from forespeak.models.formats import NO_MLX, NO_MLX_REMEDY
+from forespeak.models.formats import NO_MLX, NO_MLX_REMEDY, model_stem
 from forespeak.models.gguf import GgufHeader
 from forespeak.models.sizes import size_words
 from forespeak.models.starter import STARTER_NAME, StarterStatus, check_starter, starter_draft_path
@@ -54,12 +54,13 @@ class DiskModels:
         verdict = self._judge(path, path)
         # Nothing can draft for a model whose cache cannot be rolled back, but it can be chatted with.
         if not verdict.usable and verdict.obstacle is not Obstacle.NO_ROLLBACK:
-            what, why, remedy = f"“{path.name}” cannot be used as a model.", verdict.reason, "Choose another model."
+            name = path.name if header is not None else model_stem(path)
+            why, remedy = verdict.reason, "Choose another model."
             if verdict.obstacle is Obstacle.NO_ENGINE:
                 why, remedy = NO_MLX, NO_MLX_REMEDY
-            raise UserFacingError(what, why, remedy)
+            raise UserFacingError(f"“{name}” cannot be used as a model.", why, remedy)
         # The name of an MLX folder is that of its repo, which has the number format.
-        return path.name if header is None else _name_of(header)
+        return model_stem(path) if header is None else _name_of(header)
 
     def fit(self, target: Path, draft: Path) -> Fit:
         verdict = self._judge(target, draft)
