@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QScrollArea
+from PySide6.QtWidgets import QLabel, QScrollArea, QWidget
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import LoadSettings
@@ -76,6 +77,13 @@ def test_every_control_changes_its_own_setting(dialog: SettingsDialog) -> None:
     )
 
 
+def _is_whole(area: QWidget | None) -> bool:
+    assert isinstance(area, QScrollArea)
+    page, viewport = area.widget(), area.viewport()
+    assert page is not None
+    return page.width() <= viewport.width()
+
+
 def test_no_page_is_cut_at_the_least_size(qtbot: QtBot, dialog: SettingsDialog) -> None:
     dialog.setStyleSheet("* { font-size: 22px; }")
     dialog.hide()
@@ -83,10 +91,7 @@ def test_no_page_is_cut_at_the_least_size(qtbot: QtBot, dialog: SettingsDialog) 
     dialog.resize(dialog.minimumSize())
     for number in range(dialog.tabs.count()):
         dialog.tabs.setCurrentIndex(number)
-        area = dialog.tabs.currentWidget()
-        assert isinstance(area, QScrollArea)
-        page = area.widget()
-        qtbot.waitUntil(lambda area=area, page=page: page.width() <= area.viewport().width())
+        qtbot.waitUntil(partial(_is_whole, dialog.tabs.widget(number)))
     assert dialog.minimumWidth() > 480
 
 
