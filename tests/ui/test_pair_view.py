@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QFileDialog
 
+from forespeak.ui.model_picker import Place
 from models.library_folders import write_mlx
 from ui.conftest import AppMaker
 
@@ -28,3 +29,15 @@ def test_browsing_to_a_folders_settings_chooses_the_folder(
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(tmp_path / name), ""))
     app.session.pair_view._browse("Choose", chosen.append)
     assert chosen == [tmp_path / name.removesuffix("/config.json")]
+
+
+@pytest.mark.parametrize("inside", ["", "config.json", "model.safetensors"])
+def test_a_folder_and_what_lies_in_it_can_be_dropped(
+    make_app: AppMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: str
+) -> None:
+    app = make_app(ready=False)
+    chosen: list[Path] = []
+    monkeypatch.setattr(app.session.pair, "pick_target", chosen.append)
+    folder = tmp_path / "qwen-mlx"
+    app.window.veil.fileDropped.emit(Place.TARGET, folder / inside if inside else folder)
+    assert chosen == [folder]

@@ -99,7 +99,8 @@ class PairView(QObject):
         self._pair.pick_target(path)
 
     @Slot(object, object)
-    def _dropped(self, place: Place, path: Path) -> None:
+    def _dropped(self, place: Place, dropped: Path) -> None:
+        path = model_of(dropped)
         if place is Place.TARGET:
             self._pair.pick_target(path)
         else:
@@ -118,9 +119,7 @@ class PairView(QObject):
         words = self.tr("Models (*.gguf config.json);;All files (*)")
         name, _ = QFileDialog.getOpenFileName(self._window, title, str(near), words)
         if name:
-            path = Path(name)
-            # A model in the MLX format is the folder that this file lies in.
-            take(path.parent if path.name == "config.json" else path)
+            take(model_of(Path(name)))
 
     @Slot()
     def show(self) -> None:
@@ -207,6 +206,11 @@ class PairView(QObject):
         self._context_used = used
         loaded = self._pair.status.loaded
         self._window.composer.set_context(used, 0 if loaded is None else loaded.target.context_length)
+
+
+def model_of(path: Path) -> Path:
+    """What is loaded where somebody points at a file: of a model in the MLX format, the folder that it lies in."""
+    return path.parent if path.name == "config.json" or path.suffix.lower() == ".safetensors" else path
 
 
 def _tr(words: str) -> str:
