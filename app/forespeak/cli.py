@@ -107,7 +107,8 @@ def _report_bug(error: Exception) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="forespeak",
-        description="Chat with local language models and see their speculation. Without arguments, the window opens.",
+        description="Chat with local language models and see their speculation. Without arguments, the window opens; "
+        "with a GGUF file alone, it opens with that model.",
     )
     parser.add_argument("--version", action="version", version=f"forespeak {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
