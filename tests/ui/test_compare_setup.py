@@ -255,11 +255,14 @@ def test_without_a_target_the_way_to_one_is_shown(setup: CompareSetup, qtbot: Qt
         QTest.mouseClick(setup.models_button, Qt.MouseButton.LeftButton)
 
 
-def test_what_is_in_the_way_is_said_and_goes_again(setup: CompareSetup) -> None:
+def test_what_is_in_the_way_is_said_and_goes_again(setup: CompareSetup, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(setup.changed):
+        setup.repeats.setValue(5)
     setup.set_obstacle("A reply is being written.")
     assert setup.estimate.text() == "A reply is being written."
     assert not setup.start_button.isEnabled()
-    setup.set_obstacle("")
+    with qtbot.waitSignal(setup.changed):
+        setup.set_obstacle("")
     assert setup.start_button.isEnabled()
     assert setup.estimate.text() == ""
 

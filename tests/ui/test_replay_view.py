@@ -62,6 +62,15 @@ def test_the_button_plays_and_both_lanes_write(view: ReplayView, clock: Clock) -
     assert not view.player.playing
 
 
+def test_lanes_are_equally_wide_whatever_they_say(view: ReplayView, qtbot: QtBot) -> None:
+    view.resize(660, 600)
+    for lane, facts in zip(view.lanes, ("20 tokens", "20 tokens, and more words " * 5), strict=True):
+        lane.facts.set_words(facts)
+        lane.set_name(facts, is_plain=False)
+    qtbot.waitUntil(lambda: view.lanes[0].y() == view.lanes[1].y() and view.lanes[1].geometry().right() < 660)
+    assert abs(view.lanes[0].width() - view.lanes[1].width()) <= 1
+
+
 def test_where_the_focus_is_can_be_seen(view: ReplayView) -> None:
     assert view.play_button.hasFocus()
     QTest.keyClick(view.play_button, Qt.Key.Key_Return)

@@ -81,7 +81,8 @@ class LaneView(QFrame):
         self.rate = QLabel(self)
         self.text = _Text(self)
         self.strip = StepsStrip(_STRIP_ROWS, self)
-        self.facts = QLabel(self)
+        # Lanes keep their widths while these words grow.
+        self.facts = ElidedLabel(self)
         self.facts.setProperty("caption", True)
         self.card = TokenCard(self)
         self.card.hide()
@@ -182,7 +183,7 @@ class LaneView(QFrame):
         if counter.speculated_steps:
             length = counter.speculated_emitted / counter.speculated_steps
             parts.append(self.tr("{0} tokens from each check").format(f"{length:.1f}"))
-        self.facts.setText(" · ".join(parts) if counter.generated else self.tr("Waiting for the first token"))
+        self.facts.set_words(" · ".join(parts) if counter.generated else self.tr("Waiting for the first token"))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

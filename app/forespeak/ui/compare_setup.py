@@ -137,8 +137,12 @@ class CompareSetup(QWidget):
 
     def set_obstacle(self, words: str) -> None:
         """Why nothing can start now, whatever is set here."""
+        gone = bool(self._obstacle) and not words
         self._obstacle = words
         self._check()
+        if gone:
+            # The estimate comes back in its place.
+            self._later.start()
 
     def set_options(self, options: Sequence[LaneOption]) -> None:
         self.lanes.set_options(options)
