@@ -44,7 +44,17 @@ def test_every_argument_reaches_its_setting() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("--gpu-layers", "-3"), ("--gpu-layers", "some"), ("--cache-type", "Q3_K"), ("--split", "tensor")],
+    [
+        ("--gpu-layers", "-3"),
+        ("--gpu-layers", "some"),
+        # A C int would take it for 0.
+        ("--gpu-layers", str(2**32)),
+        ("--context", str(2**32)),
+        ("--threads", "0"),
+        ("--threads", "100000"),
+        ("--cache-type", "Q3_K"),
+        ("--split", "tensor"),
+    ],
     ids=" ".join,
 )
 def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from forespeak.engines.engine import CPU_DEVICE, CacheType, LoadSettings, Split
+from forespeak.engines.engine import CPU_DEVICE, MOST_THREADS, CacheType, LoadSettings, Split
 from forespeak.sampling_arguments import whole
 
 AUTO, ON, OFF = "auto", "on", "off"
@@ -39,7 +39,7 @@ def add_load_arguments(add: Callable[..., object], *, reproducible: bool = True,
             help="numbers in which the text's keys and values are kept (default: F16)",
         )
         add("--flash-attention", choices=(ON, OFF, AUTO), default=AUTO, help="auto: where it is quicker (default)")
-    add("--threads", type=whole(1), metavar="N", help="threads to compute with")
+    add("--threads", type=whole(1, MOST_THREADS), metavar="N", help="threads to compute with")
     add("--load-anyway", action="store_true", help="load even what does not fit into this machine's memory")
 
 
@@ -48,7 +48,7 @@ def _layers(text: str) -> int:
         return _ALL_THAT_FIT
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is neither {AUTO} nor a number of layers")
-    return int(text)
+    return whole(0)(text)
 
 
 def load_settings(options: argparse.Namespace) -> LoadSettings:

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from forespeak.engines.collect import Reply
-from forespeak.engines.engine import Loaded, Placement
+from forespeak.engines.engine import Loaded
+from forespeak.engines.load_record import placement_record
 from forespeak.speculation.trace import DraftedToken, FinishReason, Source, Step
 
 STATS = (
@@ -101,17 +102,10 @@ def record(reply: Reply, loaded: Loaded) -> dict[str, Any]:
         ],
         "steps": [_step_record(step) for step in reply.steps],
         "stats": stats,
-        "placement": _placement_record(loaded.placement),
-        "draft_placement": _placement_record(loaded.draft_placement),
+        "placement": placement_record(loaded.placement),
+        "draft_placement": placement_record(loaded.draft_placement),
         "notices": [*problems_of(loaded), *reply.notices],
     }
-
-
-def _placement_record(placement: Placement | None) -> dict[str, Any] | None:
-    """Where a model was and how it computed; null where the engine does not tell."""
-    if placement is None:
-        return None
-    return asdict(placement) | {"cache_type": placement.cache_type.value, "split": placement.split.value}
 
 
 def _step_record(step: Step) -> dict[str, Any]:

@@ -121,8 +121,8 @@ def with_token_biases(request: GenerationRequest, options: argparse.Namespace, l
     return replace(request, sampling=replace(request.sampling, logit_bias=tuple(biases)))
 
 
-def whole(least: int) -> Callable[[str], int]:
-    """A parser of whole numbers that are not below `least`."""
+def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
+    """A parser of whole numbers from `least` to `most`, by default as many as engines take."""
 
     def parse(text: str) -> int:
         try:
@@ -131,6 +131,8 @@ def whole(least: int) -> Callable[[str], int]:
             number = least - 1
         if number < least:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
+        if number > most:
+            raise argparse.ArgumentTypeError(f"{text!r} is more than {most:,}")
         return number
 
     return parse

@@ -7,8 +7,15 @@ from dataclasses import fields, replace
 
 import pytest
 
-from forespeak.engines.engine import CacheType, LoadSettings, Split
-from forespeak.engines.load_record import load_record, load_settings_from, load_words, undamaged_load_settings
+from forespeak.engines.engine import Buffer, CacheType, LoadSettings, Placement, Split
+from forespeak.engines.load_record import (
+    load_record,
+    load_settings_from,
+    load_words,
+    placement_from,
+    placement_record,
+    undamaged_load_settings,
+)
 
 OTHER = LoadSettings(512, True, 3, 4, 0, "CUDA1", "CPU", Split.ROW, CacheType.Q8_0, flash_attention=True)
 
@@ -47,6 +54,7 @@ def test_the_form_of_files_that_are_there_already() -> None:
         ("reproducible", None),
         ("reproducible", 1),
         ("threads", 0),
+        ("threads", 100_000),
         ("threads", 2.5),
         ("threads", "many"),
         ("gpu_layers", -2),
@@ -89,6 +97,18 @@ def test_every_setting_has_words() -> None:
         assert set(load_words(changed)) - usual, each.name
     # It overrules cache and flash attention.
     assert list(load_words(OTHER))[-2:] == ["split row", "reproducible"]
+
+
+def test_where_a_model_was_comes_back() -> None:
+    buffers = (Buffer("weights", "CUDA0", 5), Buffer("cache", "CPU", 7))
+    there = Placement(("CUDA0", "CPU"), 20, 33, CacheType.Q8_0, True, 4, buffers, Split.ROW)
+    for placement in (there, None):
+        assert placement_from(json.loads(json.dumps(placement_record(placement)))) == placement
+    # Of before it was told how models are shared out.
+    older = placement_record(there)
+    assert older is not None
+    del older["split"]
+    assert placement_from(older) == replace(there, split=Split.NONE)
 
 
 def test_the_drafts_own_settings_go_before_the_targets() -> None:

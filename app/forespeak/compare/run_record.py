@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ from forespeak.compare.machine import MachineNotes
 from forespeak.compare.plan import Task
 from forespeak.compare.recording import from_plain, to_plain
 from forespeak.compare.runner import Run, figures_of
-from forespeak.engines.engine import Buffer, CacheType, Loaded, ModelSummary, Placement, Split
+from forespeak.engines.engine import Loaded, ModelSummary
+from forespeak.engines.load_record import placement_from, placement_record
 from forespeak.speculation.json_values import stats_from
 from forespeak.speculation.trace import FinishReason, GenerationStats, text_of
 
@@ -74,9 +74,8 @@ def loaded_record(loaded: Loaded) -> Json:
     for model in (record["target"], record["draft"]):
         if model is not None:
             model["path"] = str(model["path"])
-    for placement in (record["placement"], record["draft_placement"]):
-        if placement is not None:
-            placement |= {name: each.value for name, each in placement.items() if isinstance(each, Enum)}
+    for name in ("placement", "draft_placement"):
+        record[name] = placement_record(getattr(loaded, name))
     return record
 
 
@@ -86,20 +85,9 @@ def loaded_from(record: Mapping[str, Any]) -> Loaded:
         model = values[name]
         values[name] = None if model is None else ModelSummary(**{**model, "path": Path(model["path"])})
     for name in ("placement", "draft_placement"):
-        placement = values.get(name)
-        values[name] = None if placement is None else _placement_from(placement)
+        values[name] = placement_from(values.get(name))
     values["devices"] = tuple(values["devices"])
     return Loaded(**values)
-
-
-def _placement_from(record: Mapping[str, Any]) -> Placement:
-    values = dict(record)
-    for name, kind in (("cache_type", CacheType), ("split", Split)):
-        if name in values:
-            values[name] = kind(values[name])
-    values["devices"] = tuple(values["devices"])
-    values["buffers"] = tuple(Buffer(**each) for each in values["buffers"])
-    return Placement(**values)
 
 
 def machine_record(machine: MachineNotes) -> Json:

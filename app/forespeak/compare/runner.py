@@ -42,10 +42,9 @@ class Run:
     """One finished run, or one that failed: then `failure` says why, and there are no figures.
 
     `others_cores`: processor cores that other programs used meanwhile, on average; `chatted`: this program's own chat
-    computed meanwhile. `identical`: whether the tokens
-    are those of plain in the same visit, else `differs_at` is the first one that is not, counted from 0; None where
-    there is nothing to compare with. `began` counts seconds since the comparison's own beginning. `recording` is empty
-    unless the runner was asked to keep it.
+    computed meanwhile. `identical`: whether the tokens are those of plain in the same visit, else `differs_at` is the
+    first one that is not, counted from 0; None where there is nothing to compare with. `began` counts seconds since the
+    comparison's own beginning. `recording` is empty unless the runner was asked to keep it.
     """
 
     task: Task

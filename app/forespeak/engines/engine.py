@@ -69,6 +69,8 @@ class CacheType(Enum):
 
 CPU_DEVICE = "CPU"
 """As `LoadSettings.device`: no other device than the processor."""
+MOST_THREADS = 1024
+"""llama.cpp starts as many as it is told, and ends the process where the system has no more to give."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,23 @@
-"""Load settings as JSON values and in words: in plans, reports, preferences and chats."""
+"""How models were to be loaded, and how they were, as JSON values and in words, wherever that is kept or told."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from enum import Enum
 from typing import Any
 
-from forespeak.engines.engine import CacheType, LoadSettings, Split
+from forespeak.engines.engine import MOST_THREADS, Buffer, CacheType, LoadSettings, Placement, Split
 
-_MOST = 2**31 - 1
-"""What engines take for a number is a C int."""
 _LONGEST_NAME = 200
 
 
 def load_record(settings: LoadSettings) -> dict[str, Any]:
     """By the settings' names, enumerations by their values."""
-    values = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    return _by_value({each.name: getattr(settings, each.name) for each in fields(settings)})
+
+
+def _by_value(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
 
 
@@ -49,12 +50,14 @@ def _or_null(parse: _Parse) -> _Parse:
     return lambda name, value: None if value is None else parse(name, value)
 
 
-def _whole(least: int) -> _Parse:
+def _whole(least: int, most: int = 2**31 - 1) -> _Parse:
+    """By default as many as fit into a C int, which engines take."""
+
     def parse(name: str, value: Any) -> int:  # noqa: ANN401 -- JSON values
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"{name} must be a whole number")
-        if not least <= value <= _MOST:
-            raise ValueError(f"{name} must be from {least} to {_MOST}")
+        if not least <= value <= most:
+            raise ValueError(f"{name} must be from {least} to {most}")
         return value
 
     return parse
@@ -85,7 +88,7 @@ def _one_of(kind: type[Enum]) -> _Parse:
 _PARSERS: Mapping[str, _Parse] = {
     "context_length": _or_null(_whole(1)),
     "reproducible": _switch,
-    "threads": _or_null(_whole(1)),
+    "threads": _or_null(_whole(1, MOST_THREADS)),
     "gpu_layers": _whole(-1),
     "draft_gpu_layers": _or_null(_whole(-1)),
     "device": _or_null(_name),
@@ -118,3 +121,21 @@ def load_words(settings: LoadSettings) -> Iterator[str]:
 
 def _layer_words(count: int) -> str:
     return "as many as fit" if count < 0 else str(count)
+
+
+def placement_record(placement: Placement | None) -> dict[str, Any] | None:
+    """Where a model was and how it computed; None where the engine does not tell."""
+    return None if placement is None else _by_value(asdict(placement))
+
+
+def placement_from(record: Mapping[str, Any] | None) -> Placement | None:
+    """What `placement_record` made. For anything else, raises one of the errors that foreign JSON values raise."""
+    if record is None:
+        return None
+    values = dict(record)
+    for name, kind in (("cache_type", CacheType), ("split", Split)):
+        if name in values:
+            values[name] = kind(values[name])
+    values["devices"] = tuple(values["devices"])
+    values["buffers"] = tuple(Buffer(**each) for each in values["buffers"])
+    return Placement(**values)

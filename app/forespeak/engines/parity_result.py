@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from forespeak.speculation.trace import Source
@@ -104,7 +104,7 @@ class ParityResult:
     checked_at: str
     engine: str
     version: str
-    ways: tuple[str, ...] = field(default=())
+    ways: tuple[str, ...] = ()
 
     @property
     def equal(self) -> int:

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.engines.devices import Device, automatic_gpus, draft_setting, target_setting
-from forespeak.engines.engine import CPU_DEVICE, Loaded, LoadSettings, Split
+from forespeak.engines.engine import CPU_DEVICE, MOST_THREADS, Loaded, LoadSettings, Split
 from forespeak.errors import UserFacingError
 from forespeak.models.memory import Fit
 from forespeak.ui.devices_view import DevicesView
@@ -93,7 +93,7 @@ class HardwarePage(QWidget):
         self.draft_device.setAccessibleName(self.tr("Device of the draft model"))
         self.draft_layers.setAccessibleName(self.tr("GPU layers of the draft model"))
         add_heading(form, self.tr("Processor"), self.tr("For all that is on no GPU."))
-        self.threads = whole_box(0, 1024, self._take)
+        self.threads = whole_box(0, MOST_THREADS, self._take)
         self.threads.setSpecialValueText(self.tr("Chosen for this machine"))
         self._threads_row = CheckedRow(form, self.tr("Threads"), self.threads)
         add_heading(form, self.tr("Memory"), self.tr("What the chosen pair would take with these settings."))
