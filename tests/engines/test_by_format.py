@@ -46,7 +46,7 @@ def engine() -> Iterator[EngineByFormat]:
 def test_is_an_engine_that_can_be_checked(engine: EngineByFormat) -> None:
     as_engine: Engine = engine
     assert isinstance(as_engine, ReproducibleEngine)
-    assert engine.loaded_request is None
+    assert (engine.loaded_request, engine.engine) == (None, "")
     with pytest.raises(UserFacingError, match="No model is loaded"):
         engine.generate(ASK, lambda: False)
 
@@ -57,6 +57,7 @@ def test_a_file_is_for_llama_cpp(engine: EngineByFormat, gguf: Path) -> None:
     assert isinstance(list(engine.generate(ASK, lambda: False))[-1], Finished)
     with engine.bench(256) as bench:
         assert bench.engine.startswith("llama.cpp ")
+        assert engine.engine == bench.engine
 
 
 def test_a_folder_without_mlx_lm_is_a_clear_error(

@@ -23,7 +23,7 @@ from forespeak.pairing.pairs import FOLDER, NamedPairs
 from forespeak.speculation.trace import Source
 from forespeak.ui.app import make_session, make_window
 from forespeak.ui.models_entry import ModelsEntry
-from forespeak.ui.pair_entry import PAIR_PAGE, PairEntry
+from forespeak.ui.pair_entry import PAIR_PAGE, PairEntry, engine_name
 from forespeak.ui.pair_page import PairPage
 from forespeak.ui.preferences import Preferences, PreferencesFile
 from forespeak.ui.wizard_state import WizardStep
@@ -237,6 +237,11 @@ def write_pair(folder: Path) -> tuple[Path, Path]:
     }
     network = llama.Model(llama.ModelArgs.from_dict(config))
     return save_network(network, config, draft, folder / "maker" / "Sprout-1.5B-fp32"), draft
+
+
+def test_a_measurement_is_kept_with_what_computed_it(tmp_path: Path) -> None:
+    assert engine_name(tmp_path / "target.gguf").startswith("llama")
+    assert engine_name(tmp_path).startswith("MLX")
 
 
 @pytest.mark.skipif(find_spec("mlx_lm") is None, reason="mlx-lm is not installed (extra: mlx)")

@@ -22,6 +22,8 @@ from forespeak.pairing.candidates import CandidateKind
 from forespeak.pairing.hub_offers import HubOffers
 from forespeak.pairing.offers import Place, from_hub
 from forespeak.ui.wizard_finder import DiskFinder, targets_that_fit
+from models.library_folders import safetensors
+from models.mlx_writer import mlx_folder
 from tiny_llama import vocabulary, write_llama
 
 MACHINE = Machine(8_000_000_000, 4_000_000_000)
@@ -103,6 +105,34 @@ def test_what_is_here_is_not_offered_from_the_hub(where: Folders, finder: Callab
     found = finder().find(target, items, offers)
     there = [each.offer.group for each in found.candidates.listed if each.offer and each.offer.place is Place.HUB]
     assert there == [group("another")]
+
+
+def test_folders_are_offered_to_a_folder_and_files_are_not(
+    where: Folders, finder: Callable[..., DiskFinder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("models.library_item", "pairing.compatibility"):
+        monkeypatch.setattr(f"forespeak.{place}.mlx_is_installed", lambda: True)
+
+    def folder(name: str, layers: int) -> Path:
+        made = mlx_folder(where.models / "maker" / name, {"a": 0, "b": 1}, config={"num_hidden_layers": layers})
+        tensors = {f"model.layers.{number}.mlp.up_proj.weight": ("F16", (256, 256)) for number in range(layers)}
+        (made / "model.safetensors").write_bytes(safetensors(tensors, {"format": "mlx"}))
+        return made
+
+    target, draft = folder("Sprout-8.5B-fp16", 10), folder("Sprout-0.5B-fp16", 1)
+    file = write_llama(vocabulary(), where.models / "Sprout-0.5B-F16.gguf")
+    good = GoodModel("Sprout 1B", "maker/Sprout-1B-4bit", None, "4-bit", 1.0, 500_000_000)
+    other = replace(good, repo="maker/Sprout-1B-GGUF", file="Sprout-1B-Q4_K_M.gguf", quant="Q4_K_M")
+    pair = GoodPair("sprout", "Sprout", 8, ModelFormat.MLX, "", replace(good, name="Sprout 8.5B"), good)
+    items = Library(where.models, (), where.cache).scan()
+    found = finder(pair, replace(pair, format=ModelFormat.GGUF, draft=other)).find(target, items, None)
+    assert (found.target.name, found.target.format) == ("Sprout-8.5B-fp16", ModelFormat.MLX)
+    by_path = {each.offer.path: each for each in found.candidates.listed if each.offer is not None}
+    assert by_path[draft].excluded is None
+    assert isinstance(by_path[draft].memory, MemoryPlan)
+    assert "one engine has to run both" in (by_path[file].excluded or "")
+    known = [each.offer.good for each in found.candidates.listed if each.offer and each.offer.place is Place.KNOWN]
+    assert known == [good]
 
 
 def test_targets_of_good_pairs_that_fit() -> None:
