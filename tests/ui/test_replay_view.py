@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from forespeak.ui.replay import Player
@@ -62,12 +63,14 @@ def test_the_button_plays_and_both_lanes_write(view: ReplayView, clock: Clock) -
     assert not view.player.playing
 
 
-def test_lanes_are_equally_wide_whatever_they_say(view: ReplayView, qtbot: QtBot) -> None:
-    view.resize(660, 600)
-    for lane, facts in zip(view.lanes, ("20 tokens", "20 tokens, and more words " * 5), strict=True):
-        lane.facts.set_words(facts)
-        lane.set_name(facts, is_plain=False)
-    qtbot.waitUntil(lambda: view.lanes[0].y() == view.lanes[1].y() and view.lanes[1].geometry().right() < 660)
+def test_lanes_are_equally_wide_whatever_they_say(view: ReplayView) -> None:
+    view.resize(642, 600)
+    for _ in range(5):
+        QApplication.processEvents()
+    facts = view.lanes[1].facts
+    # Something is cut.
+    assert facts.text() != facts.words
+    assert view.lanes[0].y() == view.lanes[1].y()
     assert abs(view.lanes[0].width() - view.lanes[1].width()) <= 1
 
 

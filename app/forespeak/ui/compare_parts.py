@@ -111,10 +111,6 @@ class SideBySide(QWidget):
         self.setSizePolicy(policy)
 
     def add(self, widget: QWidget) -> None:
-        policy = widget.sizePolicy()
-        # However long their words are, and while they grow.
-        policy.setHorizontalPolicy(QSizePolicy.Policy.Ignored)
-        widget.setSizePolicy(policy)
         self._row.addWidget(widget, 1)
 
     @property
