@@ -215,6 +215,39 @@ def test_ctrl_c_keeps_what_is_done_and_resume_completes_it(
     assert "complete" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("stopped_at", [2, 3, 4])
+def test_what_was_stopped_is_valid_json_too(
+    engine: TimedEngine, target: str, draft: str, capsys: pytest.CaptureFixture[str], stopped_at: int
+) -> None:
+    engine.fails = stop_at(engine, stopped_at)
+    assert compare("--target", target, "--lane", draft, *SMALL, "--json") == 130
+    record = json.loads(capsys.readouterr().out)
+    assert faults(record, schema()) == []
+    assert (record["complete"], len(record["runs"])) == (False, stopped_at - 2)
+
+
+@pytest.mark.parametrize("fails", ["every run", "speculation", "the draft", "the load"])
+def test_what_failed_is_valid_json_too(
+    engine: TimedEngine, target: str, draft: str, capsys: pytest.CaptureFixture[str], fails: str
+) -> None:
+    def failure(request: GenerationRequest) -> str | None:
+        # The first one tells how long it will take: nothing has begun.
+        if fails == "the load":
+            engine.refuses = frozenset({Path(target).stem})
+        begun = len(engine.requests) > 1
+        return "No room." if (fails == "every run" and begun) or (fails == "speculation" and request.sources) else None
+
+    engine.fails = failure
+    if fails == "the draft":
+        engine.draft_problem = f"{draft} is broken."
+    compare("--target", target, "--lane", draft, *SMALL, "--json")
+    record = json.loads(capsys.readouterr().out)
+    assert faults(record, schema()) == []
+    told = [run["failure"] for run in record["runs"]] + [lane["problem"] for lane in record["lanes"]]
+    assert any(told)
+    assert not any(str(Path(draft).parent) in words for words in told if words)
+
+
 def test_the_newest_unfinished_one_is_gone_on_with(engine: TimedEngine, target: str, draft: str) -> None:
     engine.fails = stop_at(engine, 3)
     assert compare("--target", target, "--lane", draft, *SMALL) == 130
