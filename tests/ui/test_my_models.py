@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QObject, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLabel
+from PySide6.QtWidgets import QFileDialog, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from forespeak.models.library import ImportWay
@@ -378,7 +378,7 @@ def test_who_searches_sees_what_is_found_and_not_the_good_pairs(qtbot: QtBot, tm
         assert page.table.hasFocus()
 
 
-@pytest.mark.parametrize("width", [1200, 700, 420])
+@pytest.mark.parametrize("width", [1200, 700, 540, 420])
 def test_nothing_is_cut_at_any_width(qtbot: QtBot, tmp_path: Path, width: int) -> None:
     with my_models(tmp_path) as around:
         show(qtbot, around, (width, 640))
@@ -397,6 +397,31 @@ def test_nothing_is_cut_at_any_width(qtbot: QtBot, tmp_path: Path, width: int) -
             assert page.rect().contains(place + QPoint(part.width() - 1, part.height() - 1)), part
         assert bar.facts.width() >= bar.facts.sizeHint().width()
         assert page.table.height() >= 120
+        rows = {part.mapTo(page, QPoint(0, 0)).y() for part in (page.search, page.format_box, page.import_button)}
+        assert len(rows) == {1200: 1, 700: 2, 540: 2, 420: 3}[width]
+        # What is larger than its row would lie over its neighbour.
+        assert page.format_box.geometry().right() < page.partner_box.geometry().left()
+
+
+def test_in_a_low_window_nothing_lies_over_anything(qtbot: QtBot, around: Surroundings) -> None:
+    page = around.page
+    page.resize(560, 380)
+    choose(page, "Big-8B-Q8_0")
+
+    def top(part: QWidget) -> int:
+        return part.mapTo(page, QPoint(0, 0)).y()
+
+    table, details = page.table, page.details
+    qtbot.waitUntil(lambda: table.height() >= 150 and top(details) >= top(table) + table.height())
+    below = page.stack.geometry().bottom()
+    assert below < page.folder_bar.y()
+    assert page.rect().contains(page.folder_bar.geometry())
+    # Whoever goes on with the keyboard is taken along.
+    first = details.buttons[0]
+    table.setFocus()
+    QTest.keyClick(table, Qt.Key.Key_Tab)
+    qtbot.waitUntil(first.hasFocus)
+    qtbot.waitUntil(lambda: top(first) + first.height() <= below)
 
 
 def test_long_names_and_many_files_fit(qtbot: QtBot, tmp_path: Path) -> None:

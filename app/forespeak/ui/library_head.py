@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QPushButton, QWidget
 
 from forespeak.models.formats import ModelFormat
 from forespeak.models.library import LibraryItem
 from forespeak.ui.import_models import ImportButton
 from forespeak.ui.search_field import SearchField
 
+ONE_ROW_FROM, TWO_ROWS_FROM = 780, 520
+"""Widths in pixels."""
+
 
 class LibraryHead(QWidget):
-    """In one row where there is room for that, else in three."""
+    """In one row where there is room for that, else in two or three."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -37,24 +40,34 @@ class LibraryHead(QWidget):
         self.refresh_button.setToolTip(self.tr("Look at the folders again"))
         self.refresh_button.setShortcut(QKeySequence("F5"))
         self.import_button = ImportButton()
-        filters = QHBoxLayout()
-        filters.setSpacing(8)
-        filters.addWidget(self.format_box)
-        filters.addWidget(self.partner_box, 1)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        for button in (self.pairs_button, self.refresh_button, self.import_button):
-            buttons.addWidget(button)
-        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(8)
-        self._row.addWidget(self.search, 1)
-        self._row.addLayout(filters, 1)
-        self._row.addLayout(buttons)
+        self._filters = _side_by_side(self.format_box, self.partner_box)
+        self._buttons = _side_by_side(self.pairs_button, self.refresh_button, self.import_button)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(8)
+        self._grid.setColumnStretch(0, 1)
+        self._grid.addWidget(self.search, 0, 0)
+        self._rows = 0
+        self.set_width(ONE_ROW_FROM)
 
-    def set_wide(self, wide: bool) -> None:
-        direction = QBoxLayout.Direction
-        self._row.setDirection(direction.LeftToRight if wide else direction.TopToBottom)
+    def set_width(self, width: int) -> None:
+        """How much room there is for it."""
+        rows = 1 if width >= ONE_ROW_FROM else 2 if width >= TWO_ROWS_FROM else 3
+        if rows == self._rows:
+            return
+        self._rows = rows
+        if rows == 1:
+            self._grid.addWidget(self._filters, 0, 1)
+            self._grid.addWidget(self._buttons, 0, 2)
+        elif rows == 2:
+            self._grid.addWidget(self._filters, 0, 1)
+            self._grid.addWidget(self._buttons, 1, 0, 1, 2)
+        else:
+            self._grid.addWidget(self._filters, 1, 0)
+            self._grid.addWidget(self._buttons, 2, 0)
+        # A column that nothing stands in takes no room.
+        self._grid.setColumnStretch(1, 1 if rows < 3 else 0)
+        self._grid.setHorizontalSpacing(8 if rows < 3 else 0)
 
     def show_targets(self, items: Sequence[LibraryItem], chosen: Path | None) -> bool:
         """The models that drafts can be looked for. False if `chosen` is no longer one of them."""
@@ -71,3 +84,13 @@ class LibraryHead(QWidget):
         box.setCurrentIndex(max(0, row))
         box.blockSignals(False)
         return row >= 0
+
+
+def _side_by_side(*widgets: QWidget) -> QWidget:
+    whole = QWidget()
+    row = QHBoxLayout(whole)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(8)
+    for widget in widgets:
+        row.addWidget(widget, 1 if isinstance(widget, QComboBox) and widget.minimumContentsLength() else 0)
+    return whole

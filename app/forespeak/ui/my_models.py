@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from forespeak.models.library import ImportWay, LibraryItem
 from forespeak.ui.background import Worker
 from forespeak.ui.drop_veil import accept_as_copy
+from forespeak.ui.form import scrolled
 from forespeak.ui.good_pairs import GoodPairs
 from forespeak.ui.import_models import ImportDialog, ImportVeil, dropped_models
 from forespeak.ui.library_controller import LibraryController, starter_only
@@ -40,8 +41,8 @@ BESIDE_FROM = 900
 """The width from which the details stand beside the table; below that, under it."""
 DETAILS_WIDTH = 300
 DETAILS_HEIGHT = 260
-FILTERS_FROM = 780
-"""The width from which all of the filters are shown in one row."""
+LEAST_TABLE = 156
+"""The height of its head and two rows."""
 
 
 class MyModels(QWidget):
@@ -119,9 +120,11 @@ class MyModels(QWidget):
         self._body.setSpacing(14)
         self._body.addWidget(self._rows, 1)
         self._body.addWidget(self.details)
-        self._library = library
+        self._rows.setMinimumHeight(LEAST_TABLE)
+        # In a low window, table and details scroll together; neither could be used in what they would have of it.
+        self._library = scrolled(library, see_through=True)
         self.stack = QStackedWidget()
-        self.stack.addWidget(library)
+        self.stack.addWidget(self._library)
         self.task_bar = TaskBar()
         self.folder_bar = FolderBar()
         layout = QVBoxLayout(self)
@@ -459,4 +462,4 @@ class MyModels(QWidget):
         else:
             self.details.setMinimumWidth(0)
             self.details.setFixedHeight(min(DETAILS_HEIGHT, max(140, event.size().height() // 3)))
-        self.head.set_wide(width >= FILTERS_FROM)
+        self.head.set_width(width)
