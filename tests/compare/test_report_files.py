@@ -200,6 +200,7 @@ def test_strangers_words_mean_nothing_to_what_reads_them(tmp_path: Path) -> None
     assert {row["failure"] for row in rows} == {"", "'=1+1"}
     markdown = report_of("md", found, [])
     assert r"1\. \<script\>x\</script\> \| \~\~a\~\~ \$b\$ \&lt;" in markdown
+    assert r"http\://x.example" in markdown
     outside = re.sub(r"```text\n.*?\n```", "", markdown, flags=re.DOTALL)
     assert not re.search(r"(?<!\\)<", outside)
     page = _Page()

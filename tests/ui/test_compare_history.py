@@ -139,7 +139,8 @@ def test_two_beside_each_other(qtbot: QtBot) -> None:
     two.set_theme(LIGHT)
     two.show_two(first, second)
     # The newer one has no interval over all kinds of work.
-    assert two.words.text() == "1.36× then, 1.50× now: 1.10× the speed-up. That may be chance."
+    words = "1.36× then, 1.50× now: 1.10× the speed-up. That may be chance."
+    assert two.words.text() == f"{words} These are different lanes."
     cells = {
         two.table.item(row, 0).text(): [two.table.item(row, column).text() for column in (1, 2, 3)]  # type: ignore[union-attr]
         for row in range(two.table.rowCount())
@@ -161,6 +162,18 @@ def test_only_intervals_without_anything_in_common_differ(qtbot: QtBot, low: flo
         values(speed_ups=(SpeedUps("x", (SpeedUp("coding", 1.9, low, 2.1),)),), ratio=1.9),
     )
     assert two.words.text().endswith("That may be chance.") is chance
+
+
+def test_the_same_lane_is_compared_even_where_another_one_is_the_fastest(qtbot: QtBot) -> None:
+    two = CompareTwo()
+    qtbot.addWidget(two)
+    lookup, small = (SpeedUps(name, (SpeedUp("coding", 1.4, 1.3, 1.6),)) for name in ("Lookup", "Small"))
+    slower = SpeedUps("Small", (SpeedUp("coding", 0.7, 0.6, 0.8),))
+    two.show_two(values(speed_ups=(small, lookup), ratio=1.4), values(speed_ups=(lookup, slower), ratio=1.4))
+    assert two.words.text() == "1.40× then, 0.70× now: 0.50× the speed-up."
+    assert [rows.rows for rows in two._rows] == [small.rows, slower.rows]
+    two.show_two(values(speed_ups=(lookup,), ratio=1.4), values(speed_ups=(small, lookup), ratio=2.0))
+    assert two.words.text().startswith("1.40× then, 1.40× now")
 
 
 def test_one_of_two_without_a_ratio(qtbot: QtBot) -> None:

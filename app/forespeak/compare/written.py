@@ -12,7 +12,7 @@ from forespeak.compare.table import WIDTH, aligned, wrapped
 
 _STYLE = f"""
 :root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 2rem auto; padding: 0 1rem;
   background: Canvas; color: CanvasText; overflow-wrap: anywhere; }}
 .wide {{ overflow-x: auto; margin: 1rem 0; }}
 table {{ border-collapse: collapse; }}
@@ -79,7 +79,8 @@ def _markdown(block: Block) -> str:
 
 def _plain(text: str) -> str:
     """On one line, and without meaning anything to Markdown."""
-    line = re.sub(r"([\\`*_\[\]<>#|~&$])", r"\\\1", " ".join(text.split()))
+    # An address would become a link of its own.
+    line = re.sub(r"([\\`*_\[\]<>#|~&$]|:(?=//))", r"\\\1", " ".join(text.split()))
     # What would begin a list of its own.
     return re.sub(r"^(\d*)([-+.)])(?=\s|$)", r"\1\\\2", line)
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from forespeak.ui.compare_parts import SideBySide, card, ratio_words, words_label
 from forespeak.ui.compare_table import FiguresTable
-from forespeak.ui.compare_values import ResultValues, SpeedUp
+from forespeak.ui.compare_values import ResultValues, SpeedUp, SpeedUps
 from forespeak.ui.compare_verdict import SpeedUpRows
 from forespeak.ui.form import scrolled
 from forespeak.ui.theme import LIGHT, Theme
@@ -57,15 +57,18 @@ class CompareTwo(QWidget):
                 old.deleteLater()
         both = SideBySide()
         self._rows = []
-        for values, other in ((first, second), (second, first)):
+        one, other_one = shown_of(first, second)
+        for values, shown, beside in ((first, one, other_one), (second, other_one, one)):
             frame, column = card()
             name = words_label(values.name)
             name.setProperty("heading", True)
             column.addWidget(name)
             column.addWidget(words_label(values.subtitle, variant="caption"))
             column.addWidget(words_label(f"{ratio_words(values.ratio)}  {values.headline}"))
+            if shown is not None and len(values.speed_ups) > 1:
+                column.addWidget(words_label(shown.against, variant="caption"))
             rows = SpeedUpRows()
-            rows.set_rows(main_rows(values), main_rows(other))
+            rows.set_rows(_rows_of(shown), _rows_of(beside))
             rows.set_theme(self._theme)
             self._rows.append(rows)
             column.addWidget(rows)
@@ -77,27 +80,48 @@ class CompareTwo(QWidget):
         self.table.show_rows(table_of(first, second, heads))
 
 
-def main_rows(values: ResultValues) -> tuple[SpeedUp, ...]:
-    """Those of the lane that the verdict is about."""
-    return values.speed_ups[0].rows if values.speed_ups else ()
+def shown_of(first: ResultValues, second: ResultValues) -> tuple[SpeedUps | None, SpeedUps | None]:
+    """What is compared: a lane that both have, if possible the one that a verdict is about; else each one's own."""
+    for wanted in (*first.speed_ups[:1], *second.speed_ups[:1]):
+        one, other = (
+            next((each for each in values.speed_ups if each.against == wanted.against), None)
+            for values in (first, second)
+        )
+        if one is not None and other is not None:
+            return one, other
+    return next(iter(first.speed_ups), None), next(iter(second.speed_ups), None)
+
+
+def _rows_of(shown: SpeedUps | None) -> tuple[SpeedUp, ...]:
+    return () if shown is None else shown.rows
+
+
+def _ratio_of(values: ResultValues, shown: SpeedUps) -> float | None:
+    """Over all kinds of work, which stand last."""
+    if shown is values.speed_ups[0]:
+        return values.ratio
+    return shown.rows[-1].ratio if shown.rows else None
 
 
 def difference_words(first: ResultValues, second: ResultValues, tr: Callable[[str], str]) -> str:
     """What both are, and whether their intervals leave room for chance."""
-    if first.ratio is None or second.ratio is None:
+    one, other = shown_of(first, second)
+    then = None if one is None else _ratio_of(first, one)
+    now = None if other is None else _ratio_of(second, other)
+    if one is None or other is None or then is None or now is None:
         return tr("One of the two has nothing to compare.")
     words = tr("{0} then, {1} now: {2} the speed-up.").format(
-        ratio_words(first.ratio), ratio_words(second.ratio), ratio_words(second.ratio / first.ratio)
+        ratio_words(then), ratio_words(now), ratio_words(now / then)
     )
-    return words if _apart(first, second) else f"{words} {tr('That may be chance.')}"
+    words = words if _apart(one, other) else f"{words} {tr('That may be chance.')}"
+    return words if one.against == other.against else f"{words} {tr('These are different lanes.')}"
 
 
-def _apart(first: ResultValues, second: ResultValues) -> bool:
+def _apart(one: SpeedUps, other: SpeedUps) -> bool:
     """Whether the intervals over all kinds of work, which stand last, have nothing in common."""
-    one, other = (main_rows(values)[-1:] for values in (first, second))
-    if not one or not other:
+    if not one.rows or not other.rows:
         return False
-    (a,), (b,) = one, other
+    a, b = one.rows[-1], other.rows[-1]
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return False
     return a.high < b.low or b.high < a.low
@@ -108,7 +132,7 @@ def _cut(name: str) -> str:
 
 
 def table_of(first: ResultValues, second: ResultValues, heads: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    sides = [{row.label: row for row in main_rows(values)} for values in (first, second)]
+    sides = [{row.label: row for row in _rows_of(shown)} for shown in shown_of(first, second)]
     labels = list(dict.fromkeys(label for side in sides for label in side))
     rows: list[tuple[str, ...]] = [tuple(heads)]
     for label in labels:
