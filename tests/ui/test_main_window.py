@@ -95,10 +95,12 @@ def file_drag(path: Path) -> QMimeData:
     return data
 
 
+ACTIONS = Qt.DropAction.CopyAction | Qt.DropAction.MoveAction
+
+
 def enter(window: MainWindow, data: QMimeData) -> QDragEnterEvent:
-    event = QDragEnterEvent(
-        QPoint(5, 5), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    )
+    event = QDragEnterEvent(QPoint(5, 5), ACTIONS, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    event.setDropAction(Qt.DropAction.MoveAction)
     window.dragEnterEvent(event)
     return event
 
@@ -108,13 +110,16 @@ def test_a_dropped_file_goes_where_it_is_dropped(window: MainWindow, tmp_path: P
     dropped: list[tuple[Place, Path]] = []
     window.veil.fileDropped.connect(lambda where, path: dropped.append((where, path)))
     data = file_drag(tmp_path / "model.gguf")
-    assert enter(window, data).isAccepted()
+    entered = enter(window, data)
+    assert entered.isAccepted()
     assert window.veil.isVisible()
     QApplication.processEvents()
     centre = QPointF(window.veil.zones[place].geometry().center())
-    window.veil.dropEvent(
-        QDropEvent(centre, Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
-    )
+    event = QDropEvent(centre, ACTIONS, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    event.setDropAction(Qt.DropAction.MoveAction)
+    window.veil.dropEvent(event)
+    # For a move, a file manager would delete the file.
+    assert entered.dropAction() == event.dropAction() == Qt.DropAction.CopyAction
     assert dropped == [(place, tmp_path / "model.gguf")]
     assert not window.veil.isVisible()
 

@@ -234,6 +234,6 @@ class GoodPairs(QWidget):
 
 
 def _named(model: GoodModel) -> str:
-    # A number and its unit stay in one line.
+    # Quant and size stay in one line, where there is no room for all.
     size = size_words(model.size_bytes).replace(" ", "\u00a0")
-    return f"{model.name} · {model.quant} ·\u00a0{size}"
+    return f"{model.name} · {model.quant}\u00a0·\u00a0{size}"
