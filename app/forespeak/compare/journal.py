@@ -27,7 +27,7 @@ from forespeak.compare.run_record import (
 )
 from forespeak.compare.runner import Results, Run, compared, visit_of
 from forespeak.engines.engine import Loaded
-from forespeak.errors import UserFacingError
+from forespeak.errors import UserFacingError, unsaved
 from forespeak.models.file_lock import FileLock
 
 FORMAT = 1
@@ -91,7 +91,7 @@ class Journal:
         try:
             return self._lock.acquire()
         except OSError as error:
-            raise _unsaved(self.path, error) from error
+            raise self._unsaved(error) from error
 
     def begin(self, plan: Plan, name: str, machine: MachineNotes) -> None:
         """Write the first line. Raises UserFacingError: without it there is no comparison."""
@@ -126,18 +126,13 @@ class Journal:
         try:
             _append(self.path, "".join(self._waiting).encode("utf-8", "surrogatepass"))
         except OSError as error:
-            self.problem = _unsaved(self.path, error)
+            self.problem = self._unsaved(error)
         else:
             self._waiting.clear()
             self.problem = None
 
-
-def _unsaved(path: Path, error: OSError) -> UserFacingError:
-    return UserFacingError(
-        "The comparison could not be saved.",
-        f"{path.parent}: {error.strerror or error}.",
-        "Check that there is room on the disk and that you may write there.",
-    )
+    def _unsaved(self, error: OSError) -> UserFacingError:
+        return unsaved("The comparison could not be saved.", error, str(self.path.parent))
 
 
 def _append(path: Path, data: bytes) -> None:

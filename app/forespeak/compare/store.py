@@ -6,7 +6,6 @@ import contextlib
 import os
 import time
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -17,7 +16,7 @@ from forespeak.compare.lanes import Plan
 from forespeak.compare.machine import MachineNotes
 from forespeak.compare.plan_record import plan_from
 from forespeak.compare.runner import Results
-from forespeak.errors import UserFacingError
+from forespeak.errors import UserFacingError, disk_told
 from forespeak.models.formats import model_stem
 
 FOLDER = "comparisons"
@@ -78,7 +77,7 @@ class RemovedComparison:
 
     def undo(self) -> None:
         """Put it back. Raises UserFacingError if it cannot be."""
-        with _told("The comparison could not be put back."):
+        with disk_told("The comparison could not be put back."):
             self._hidden.replace(self._path)
 
     def finish(self) -> None:
@@ -100,7 +99,7 @@ class ComparisonStore:
 
     def begin(self, plan: Plan, machine: MachineNotes, name: str = "") -> Journal:
         """A new comparison. Raises UserFacingError: the disk is full."""
-        with _told("The comparison could not be saved."):
+        with disk_told("The comparison could not be saved."):
             self._folder.mkdir(parents=True, exist_ok=True)
         journal = Journal(self._path(uuid.uuid4().hex))
         journal.begin(plan, _tidy(name) or usual_name(plan), machine)
@@ -155,7 +154,7 @@ class ComparisonStore:
         journal = Journal(path)
         journal.take()
         try:
-            with _told("The comparison could not be removed."):
+            with disk_told("The comparison could not be removed."):
                 path.replace(hidden)
                 # The day until it is forgotten begins now.
                 os.utime(hidden)
@@ -228,13 +227,3 @@ def _count_runs(path: Path) -> int:
 
 def _tidy(name: str) -> str:
     return " ".join(name.split())[:_LONGEST_NAME]
-
-
-@contextlib.contextmanager
-def _told(what: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UserFacingError(
-            what, f"{error.strerror or error}.", "Check that there is room on the disk and that you may write there."
-        ) from error

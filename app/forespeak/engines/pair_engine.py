@@ -288,12 +288,23 @@ class PairEngine(ABC, Generic[Model]):
             cancelled,
             started,
         )
-        reply_text, reply_tokens = "", list(prompt)
+        try:
+            yield from self._remembered(events, rendered.text, prompt, target)
+        finally:
+            if request.start is not Start.FRESH:
+                self._costs.keep(soon=True)
+
+    def _remembered(self, events: Iterator[Event], text: str, prompt: list[int], target: Model) -> Iterator[Event]:
+        """The events of a reply to `prompt`, which is `text`; the next prompt may continue it.
+
+        Raises UserFacingError where the reply cannot go on.
+        """
+        tokens = list(prompt)
         try:
             for event in events:
                 if isinstance(event, Step):
-                    reply_text += "".join(token.text for token in event.emitted)
-                    reply_tokens += [token.id for token in event.emitted]
+                    text += "".join(token.text for token in event.emitted)
+                    tokens += [token.id for token in event.emitted]
                 yield _with_memory(event) if isinstance(event, Finished) else event
         except NoTokenLeftError as error:
             raise UserFacingError(
@@ -308,11 +319,9 @@ class PairEngine(ABC, Generic[Model]):
                 "Try again; if it happens again, load the model with a shorter context or fewer GPU layers.",
             ) from error
         finally:
-            while reply_tokens and target.vocabulary.ends_generation(reply_tokens[-1]):
-                reply_tokens.pop()
-            self._last_reply = _Reply(rendered.text + reply_text, reply_tokens)
-            if request.start is not Start.FRESH:
-                self._costs.keep(soon=True)
+            while tokens and target.vocabulary.ends_generation(tokens[-1]):
+                tokens.pop()
+            self._last_reply = _Reply(text, tokens)
 
     # What a parity check asks
 

@@ -12,14 +12,14 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from forespeak.engines.parity_result import ParityResult
-from forespeak.errors import UserFacingError
+from forespeak.errors import UserFacingError, disk_told
 from forespeak.models.fingerprint import vocabulary_fingerprint
 from forespeak.models.formats import model_stem
 from forespeak.models.gguf import GgufError
@@ -52,7 +52,7 @@ class RemovedPair:
 
     def undo(self) -> None:
         """Put it back. Raises UserFacingError if it cannot be."""
-        with _told("The pair could not be put back."):
+        with disk_told("The pair could not be put back."):
             self._hidden.replace(self._path)
         self._restore_default()
 
@@ -177,7 +177,7 @@ class NamedPairs:
         path = self._path(pair.id)
         hidden = path.with_suffix(_REMOVED)
         was_default = self._defaults().get(str(pair.target.path)) == pair.id
-        with _told("The pair could not be removed."):
+        with disk_told("The pair could not be removed."):
             path.replace(hidden)
             # The day until it is forgotten begins now.
             os.utime(hidden)
@@ -272,7 +272,7 @@ class NamedPairs:
         self._replace(self._folder / _DEFAULTS, {"format": PAIR_FORMAT, "defaults": dict(defaults)})
 
     def _replace(self, path: Path, values: Json) -> None:
-        with _told("The pair could not be saved."):
+        with disk_told("The pair could not be saved."):
             self._folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, json.dumps(values, indent=1, allow_nan=False))
 
@@ -294,13 +294,3 @@ def _tidy(name: str) -> str:
 
 def _usual_name(target: Path, draft: Path | None) -> str:
     return f"{model_stem(target)} + {model_stem(draft) if draft else 'looked-up text'}"
-
-
-@contextlib.contextmanager
-def _told(what: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UserFacingError(
-            what, f"{error.strerror or error}.", "Check that there is room on the disk and that you may write there."
-        ) from error
