@@ -412,6 +412,23 @@ def test_folders_are_compared_by_the_same_rules(tmp_path: Path, monkeypatch: pyt
         assert (found.kind, found.usable) == (kind, fits)
 
 
+def test_a_folder_that_cannot_roll_back_is_neither_target_nor_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("forespeak.pairing.compatibility.mlx_is_installed", lambda: True)
+    plain = mlx_folder(tmp_path / "plain", {"a": 0, "b": 1})
+    state = mlx_folder(tmp_path / "state", {"a": 0, "b": 1}, config={"model_type": "qwen3_next"})
+    for pair, side, words in (
+        ((state, plain), "target", "so drafts cannot be tested"),
+        ((plain, state), "draft", "could not be forgotten"),
+    ):
+        found = compatibility(*pair)
+        assert (found.kind, found.obstacle) == (VerdictKind.CANNOT, Obstacle.NO_ROLLBACK)
+        assert found.reason.startswith("“state” keeps what it has read")
+        assert words in found.reason
+        assert (found.evidence["side"], found.evidence["vocabularies_fit"]) == (side, True)
+
+
 def test_a_folder_without_a_tokenizer_cannot(tmp_path: Path) -> None:
     folder = mlx_folder(tmp_path / "bare", {"a": 0})
     (folder / "tokenizer.json").unlink()

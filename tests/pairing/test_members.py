@@ -3,6 +3,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import read_header
 from forespeak.models.good_pairs import GoodPair, good_pairs
-from forespeak.pairing.members import DIFFUSION, NO_ROLLBACK, member_at, member_of
+from forespeak.pairing.members import DIFFUSION, MLX_NO_ROLLBACK, NO_ROLLBACK, member_at, member_of
 from forespeak.pairing.verdict import Obstacle
 from models.gguf_writer import ModelFile, gguf
 from models.mlx_writer import mlx_folder
@@ -40,6 +41,27 @@ def test_a_folder_is_an_mlx_model(tmp_path: Path) -> None:
     assert (member.name, member.format, member.header) == ("folder", ModelFormat.MLX, None)
     assert member.read().tokens == (b"a", b"b")
     assert not member.is_head
+    assert member.can_roll_back
+
+
+def test_a_folder_with_a_recurrent_network_cannot_roll_back(tmp_path: Path) -> None:
+    folder = mlx_folder(tmp_path / "folder", {"a": 0, "b": 1}, config={"model_type": "lfm2"})
+    assert (member_at(folder).architecture, member_at(folder).can_roll_back) == ("lfm2", False)
+    # llama.cpp's names are its own.
+    (folder / "config.json").write_text('{"model_type": ["lfm2"]}', encoding="utf-8")
+    assert (member_at(folder).architecture, member_at(folder).can_roll_back) == (None, True)
+
+
+@pytest.mark.skipif(find_spec("mlx_lm") is None, reason="mlx-lm is not installed (extra: mlx)")
+def test_mlx_lm_gives_these_networks_a_cache_that_cannot_be_cut() -> None:
+    found = find_spec("mlx_lm")
+    assert found is not None
+    assert found.origin is not None
+    networks = Path(found.origin).parent / "models"
+    # Two are written in another one's file.
+    files = {"falcon_mamba": "mamba", "qwen3_5_moe": "qwen3_5"}
+    for name in MLX_NO_ROLLBACK:
+        assert "ArraysCache(size=" in (networks / f"{files.get(name, name)}.py").read_text(encoding="utf-8"), name
 
 
 def test_several_missing_parts_are_named_at_once(tmp_path: Path) -> None:

@@ -35,6 +35,10 @@ __all__ = [
 _NO_ROLLBACK = (
     "“{}” keeps what it has read in a state from which nothing can be taken back, so drafts cannot be tested."
 )
+_NO_REDRAFT = (
+    "“{}” keeps what it has read in a state from which nothing can be taken back, so what it drafts in vain could not "
+    "be forgotten."
+)
 
 
 def compatibility(target: Path, draft: Path, cache: VerdictCache | None = None) -> Verdict:
@@ -110,6 +114,10 @@ def judge(target: Member, draft: Member, cache: VerdictCache | None = None) -> V
     if not target.can_roll_back:
         evidence = {"architecture": target.architecture, "vocabularies_fit": verdict.usable}
         return _cannot(Hindrance(Obstacle.NO_ROLLBACK, _NO_ROLLBACK.format(target.name)), "target", target, evidence)
+    if draft.format is ModelFormat.MLX and not draft.can_roll_back:
+        # As its engine does: mlx-lm gives a draft nothing to begin again from.
+        evidence = {"architecture": draft.architecture, "vocabularies_fit": verdict.usable}
+        return _cannot(Hindrance(Obstacle.NO_ROLLBACK, _NO_REDRAFT.format(draft.name)), "draft", draft, evidence)
     return verdict
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from forespeak.models.fingerprint import vocabulary_fingerprint
 from forespeak.models.formats import ModelFormat, model_stem
 from forespeak.models.gguf import GgufError, GgufHeader, GgufKind, LazyArray, Problem
-from forespeak.models.mlx_vocabulary import cached_mlx_fingerprint, cached_mlx_vocabulary
+from forespeak.models.mlx_folder import json_object
+from forespeak.models.mlx_vocabulary import CONFIG, cached_mlx_fingerprint, cached_mlx_vocabulary
 from forespeak.models.shards import missing_words, shard_name
 from forespeak.models.vocabulary import (
     Vocabulary,
@@ -30,6 +31,14 @@ NO_ROLLBACK = frozenset(
         *("jamba", "falcon-h1", "plamo2", "granitehybrid", "lfm2", "lfm2moe", "nemotron_h", "nemotron_h_moe"),
         *("qwen3next", "kimi-linear", "bailingmoe3", "kimi-k3", "glm5-next", "qwen35", "qwen35moe", "qwen4exp"),
         *("deepseek4", "minimax-01"),
+    }
+)
+# The same of mlx-lm's networks, by the name in config.json: those whose `make_cache` always makes an ArraysCache.
+MLX_NO_ROLLBACK = frozenset(
+    {
+        *("mamba", "mamba2", "falcon_mamba", "rwkv7", "recurrent_gemma"),
+        *("jamba", "falcon_h1", "plamo2", "lfm2", "lfm2_moe", "nemotron_h"),
+        *("qwen3_next", "qwen3_5", "qwen3_5_moe", "kimi_linear"),
     }
 )
 # `llm_arch_is_diffusion`.
@@ -61,7 +70,8 @@ class Hindrance:
 class Member:
     """`name` is what people call it. `fingerprint` is equal where the vocabulary is, None where it was not looked at.
 
-    `header` is a GGUF file's, of a split model the first part's. `read` gives the vocabulary, or raises GgufError.
+    `header` is a GGUF file's, of a split model the first part's; `network` is an MLX model's kind, by its settings.
+    `read` gives the vocabulary, or raises GgufError.
     """
 
     name: str
@@ -70,10 +80,11 @@ class Member:
     fingerprint: str | None = None
     header: GgufHeader | None = None
     hindrance: Hindrance | None = None
+    network: str | None = None
 
     @property
     def architecture(self) -> str | None:
-        return None if self.header is None else self.header.architecture
+        return self.network if self.header is None else self.header.architecture
 
     @property
     def is_head(self) -> bool:
@@ -85,21 +96,30 @@ class Member:
 
     @property
     def can_roll_back(self) -> bool:
-        return self.architecture not in NO_ROLLBACK
+        return self.architecture not in (NO_ROLLBACK if self.format is ModelFormat.GGUF else MLX_NO_ROLLBACK)
 
 
 def member_at(path: Path) -> Member:
     """What lies at a path on disk: a GGUF file, of a split model its first part, or an MLX folder. Never raises."""
     try:
-        if (path / "config.json").is_file():
+        if (path / CONFIG).is_file():
             read, fingerprint = partial(cached_mlx_vocabulary, path), cached_mlx_fingerprint(path)
-            return Member(model_stem(path), ModelFormat.MLX, read, fingerprint)
+            return Member(model_stem(path), ModelFormat.MLX, read, fingerprint, network=_network(path))
         header = cached_header(path)
         hindrance = hindrance_of(header) or _missing_parts(header)
         fingerprint = None if hindrance else cached_fingerprint(path)
     except GgufError as error:
         return _unreadable(path.name, error)
     return Member(path.name, ModelFormat.GGUF, partial(cached_vocabulary, path), fingerprint, header, hindrance)
+
+
+def _network(folder: Path) -> str | None:
+    """Which network a folder's settings name; what is wrong with them, reading the vocabulary says."""
+    try:
+        named = (json_object(folder / CONFIG) or {}).get("model_type")
+    except OSError:
+        return None
+    return named if isinstance(named, str) else None
 
 
 def member_of(header: GgufHeader) -> Member:
