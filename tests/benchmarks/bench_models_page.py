@@ -132,6 +132,11 @@ def figures_of(beats: list[Beat]) -> dict[str, object]:
 
 
 def measure(files: int, megabytes: int, rate: float) -> dict[str, object]:
+    from forespeak.ui.app import make_application, make_session, make_window, ui_problem
+
+    # As the program begins.
+    if (problem := ui_problem()) is not None:
+        raise SystemExit(str(problem))
     from PySide6.QtCore import QEventLoop, Qt, QTimer
 
     from benchmarks.bench_library import write_models
@@ -140,7 +145,6 @@ def measure(files: int, megabytes: int, rate: float) -> dict[str, object]:
     from forespeak.models.known_texts import KnownTexts
     from forespeak.models.library import Library
     from forespeak.models.library_cache import FactsCache
-    from forespeak.ui.app import make_application, make_session, make_window
     from forespeak.ui.garbage import GarbageKeeper
     from forespeak.ui.models_entry import ModelsEntry, _prepared
     from forespeak.ui.preferences import Preferences, PreferencesFile

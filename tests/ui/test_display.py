@@ -91,3 +91,25 @@ def test_an_import_of_qt_that_fails_is_explained(tmp_path: Path) -> None:
     )
     assert "libEGL.so.1" in done.stdout
     assert "libegl1" in done.stdout
+
+
+def test_what_is_imported_later_is_not_read_by_qt(tmp_path: Path) -> None:
+    (tmp_path / "imported_later.py").write_text("FOUND = 'PySide6'\n", encoding="utf-8")
+    code = """
+import builtins
+before = builtins.__import__
+from forespeak.ui.display import window_problem
+problem = window_problem({"QT_QPA_PLATFORM": "offscreen"})
+assert problem is None, problem
+assert builtins.__import__ is before
+import imported_later
+from PySide6.QtCore import QObject
+import PySide6.QtNetwork
+assert builtins.__import__ is before
+from __feature__ import pyside_feature_dict
+assert "imported_later" not in pyside_feature_dict
+# Names of methods are what they always are.
+QObject().setObjectName("x")
+"""
+    path = os.pathsep.join([*filter(None, sys.path), str(tmp_path)])
+    subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": path}, check=True, timeout=60)
