@@ -11,7 +11,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import hypothesis
 import pytest
+
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("forespeak", deadline=None)
+hypothesis.settings.load_profile("forespeak")
 
 # Before anything imports Qt or our own folders; child processes inherit both.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
