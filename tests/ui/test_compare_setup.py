@@ -153,6 +153,20 @@ def test_lanes_fold_where_their_names_have_little_room(setup: CompareSetup, qtbo
     assert folded[-1]
 
 
+def test_tab_goes_from_top_to_bottom(setup: CompareSetup) -> None:
+    QTest.mouseClick(setup.lanes.add_button, Qt.MouseButton.LeftButton)
+    QApplication.processEvents()
+    first, second = setup.lanes.rows
+    first.what.setFocus()
+    for expected in (
+        *(first.length, first.heat, first.remove),
+        *(second.what, second.length, second.heat, second.remove),
+        *(setup.lanes.add_button, setup.lanes.file_button, setup.repeats),
+    ):
+        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        assert expected.hasFocus()
+
+
 def test_a_draft_from_a_file_becomes_a_lane(setup: CompareSetup, qtbot: QtBot) -> None:
     with qtbot.waitSignal(setup.lanes.fileRequested):
         QTest.mouseClick(setup.lanes.file_button, Qt.MouseButton.LeftButton)

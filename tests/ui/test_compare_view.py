@@ -380,7 +380,7 @@ def test_an_old_one_is_opened_and_its_deletion_closes_it(opened: Opener, qtbot: 
     QTest.keyClick(page.history.list, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: page.tabs.currentIndex() == RESULT_TAB)
     assert page.result.title.words == "Rivers"
-    assert page.result.replay.hasFocus()
+    assert page.result.replay.play_button.hasFocus()
     page.history.deleteRequested.emit(("k0",))
     qtbot.waitUntil(lambda: page.tabs.currentIndex() == HISTORY_TAB)
     assert not page.tabs.isTabVisible(RESULT_TAB)

@@ -302,7 +302,17 @@ class LanesEdit(QWidget):
         row.removeRequested.connect(self._remove_clicked)
         self.rows.append(row)
         self._rows_layout.addWidget(row)
+        self._order_tabs()
         self._show_buttons()
+
+    def _order_tabs(self) -> None:
+        """Rows come later than what stands below them, and would be reached after it."""
+        before: QWidget = self.add_button
+        for row in self.rows:
+            for field in (row.what, row.length, row.heat, row.remove):
+                QWidget.setTabOrder(before, field)
+                before = field
+        QWidget.setTabOrder(before, self.add_button)
 
     @Slot()
     def _remove_clicked(self) -> None:

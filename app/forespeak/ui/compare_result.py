@@ -91,6 +91,8 @@ class CompareResult(QWidget):
         column.addWidget(frame)
         column.addStretch(1)
         self._area: QScrollArea = scrolled(self._inside)
+        # Its parts have the focus, and pass the keys on that scroll it.
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self._area)

@@ -97,6 +97,8 @@ class CompareSetup(QWidget):
         column.addWidget(prompts)
         column.addStretch(1)
         self._area = scrolled(inside)
+        # Its parts have the focus, and pass the keys on that scroll it.
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         below = QFrame()
         row = QHBoxLayout(below)
         row.setContentsMargins(0, 8, 6, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
@@ -117,7 +117,6 @@ class ReplayView(QWidget):
         column.addLayout(self._make_controls())
         column.addWidget(self.story)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-        self.setFocusProxy(self.play_button)
         self.setAccessibleName(self.tr("Replay"))
         keys = self.tr("Space plays and pauses. Arrow keys move. 1 and 2 choose the speed, S goes step by step.")
         self.setAccessibleDescription(keys)
@@ -297,6 +296,10 @@ class ReplayView(QWidget):
         else:
             self.player.set_speed(1.0 if mode == 0 else 0.25)
         self._show_state()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        # No focus proxy: Tab would pass by what stands before it.
+        self.play_button.setFocus(event.reason())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         player = self.player
