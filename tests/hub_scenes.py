@@ -14,6 +14,7 @@ from forespeak.models.download_queue import Download
 from forespeak.models.download_record import DownloadState
 from forespeak.models.folders import folders
 from forespeak.models.hub_client import HubClient
+from forespeak.models.hub_files import HubFileGroup
 from forespeak.models.hub_results import Gate
 from forespeak.models.library import LibraryItem
 from forespeak.models.part_file import Verification
@@ -22,6 +23,7 @@ from forespeak.ui.hub_parts import HubParts
 from forespeak.ui.models_entry import MODELS_PAGE, ModelsEntry
 from forespeak.ui.models_page import ModelsPage
 from forespeak.ui.models_view import ModelsView
+from forespeak.ui.pair_controller import Fit
 from forespeak.ui.preferences import Appearance, Preferences
 from live_window import LiveWindow
 from ui.fake_library import FakeLibrary
@@ -141,6 +143,14 @@ class Scene:
         self.hub.controller.open_repo(name)
         self.wait()
 
+    def judge(self, asked: HubFileGroup) -> None:
+        """A target is in use, and it is asked whether one of the files would draft for it."""
+        verdicts = self.hub.verdicts
+        verdicts._judge = lambda *_: Fit(True, "same vocabulary", "All 152,064 tokens are the same.")
+        verdicts.set_target(Path("Heron-70B-Instruct-Q4_K_M.gguf"))
+        verdicts.ask(asked)
+        self.wait()
+
     def save(self, target: Path, widget: QWidget | None = None) -> None:
         self.wait()
         (widget or self.live.window).grab().save(str(target))
@@ -158,6 +168,7 @@ def full(target: Path, *, dark: bool = False, size: tuple[int, int] = (1280, 820
     scene.search("")
     if size[0] >= 760:
         scene.open(REPO)
+        scene.judge(found[1])
         scene.queue.put(download_of(found[0], done_bytes=GB, bytes_per_second=21_400_000.0, seconds_left=96.0))
     scene.save(target)
 
@@ -171,6 +182,7 @@ def long_names(target: Path) -> None:
     scene = Scene(FakeHub(models=[about, *MODELS], card_text=LONG_CARD, repos={LONG: repo_of(about, made)}))
     scene.search("")
     scene.open(LONG)
+    scene.judge(made[0])
     scene.save(target)
 
 
@@ -222,6 +234,7 @@ def narrow_repo(target: Path) -> None:
     scene = Scene(hub(), size=NARROW)
     scene.search("")
     scene.open(REPO)
+    scene.judge(groups(REPO)[0])
     scene.save(target)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -17,6 +17,8 @@ from forespeak.models.memory import Fit
 from forespeak.ui import file_groups
 from forespeak.ui.badge import BadgeTone
 from forespeak.ui.file_groups import FileGroups, GroupRow, GroupView, LocalCopy
+from forespeak.ui.form import scrolled
+from forespeak.ui.hub_verdicts import GroupVerdict
 from forespeak.ui.recommended import SizeFit
 from ui.hub_doubles import group, groups
 
@@ -48,6 +50,26 @@ def test_a_row_says_what_it_is(files: FileGroups) -> None:
     assert row.note.text() == "Because."
     assert "Q4_K_M, Recommended, Fits" in row.accessibleName()
     assert row.button.objectName() == "primaryButton"
+
+
+@pytest.mark.parametrize("width", [400, 620])
+def test_both_buttons_are_whole_in_a_narrow_window_too(qtbot: QtBot, width: int) -> None:
+    files = FileGroups()
+    area = scrolled(files)
+    qtbot.addWidget(area)
+    area.resize(width, 400)
+    area.show()
+    row = shown(files, GroupView(group(), FITS, recommended="It is a good one."))
+    files.show_views([replace(row.view, verdict=GroupVerdict("Big-70B"))])
+    buttons = (row.other, row.button)
+    qtbot.waitUntil(lambda: row.other.isVisible() and all(each.x() > 0 for each in buttons))
+    qtbot.waitUntil(lambda: files.width() == area.viewport().width())
+    for each in buttons:
+        assert each.width() >= each.sizeHint().width()
+        assert each.mapTo(files, QPoint(each.width(), 0)).x() <= files.width()
+    same_line = abs(row.other.geometry().center().y() - row.button.geometry().center().y()) < 3
+    assert same_line == (width == 620)
+    assert same_line or row.button.y() < row.other.y(), "the first to be wanted stands above"
 
 
 def test_download_asks_for_it(qtbot: QtBot, files: FileGroups) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.models.formats import NO_MLX, ModelFormat, mlx_is_installed
 from forespeak.models.gguf import GgufKind
@@ -19,6 +20,9 @@ from forespeak.ui.fit_words import fit_words
 from forespeak.ui.hub_verdicts import GroupVerdict
 from forespeak.ui.recommended import SizeFit
 from forespeak.ui.theme import LIGHT, Theme
+
+SIDES, GAP = 30, 10
+"""What a row leaves free at both sides together, and between its parts, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +90,34 @@ class GroupRow(QFrame):
         first.addStretch(1)
         left = QVBoxLayout()
         left.setSpacing(3)
+        left.addStretch(1)
         left.addLayout(first)
         left.addWidget(self.facts)
         left.addWidget(self.note)
         left.addWidget(self.verdict)
+        left.addStretch(1)
+        self._first = first
         row = QHBoxLayout(self)
-        row.setContentsMargins(16, 11, 14, 11)
-        row.setSpacing(10)
+        row.setContentsMargins(SIDES // 2 + 1, 11, SIDES // 2 - 1, 11)
+        row.setSpacing(GAP)
         row.addLayout(left, 1)
-        row.addWidget(self.other, 0, Qt.AlignmentFlag.AlignVCenter)
-        row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignVCenter)
+        self._buttons = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._buttons.setSpacing(GAP)
+        for button in (self.other, self.button):
+            self._buttons.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
+        row.addLayout(self._buttons)
         self.show_view(view)
+
+    def wanted_width(self) -> int:
+        """From which its buttons can stand side by side."""
+        shown = [button.sizeHint().width() for button in (self.other, self.button) if not button.isHidden()]
+        return self._first.minimumSize().width() + sum(shown) + len(shown) * GAP + SIDES
+
+    def set_beside(self, beside: bool) -> None:
+        """Else the buttons stand one above the other, the first to be wanted on top."""
+        direction = QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.BottomToTop
+        self._buttons.setDirection(direction)
+        self._buttons.setSpacing(GAP if beside else 2)
 
     def set_theme(self, theme: Theme) -> None:
         for badge in (self.advice, self.fit, self.here):
@@ -262,6 +283,16 @@ class FileGroups(QWidget):
         for row in self.rows:
             row.set_theme(theme)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """In all rows alike."""
+        beside = self.width() >= max((row.wanted_width() for row in self.rows), default=0)
+        for row in self.rows:
+            row.set_beside(beside)
+
     def show_views(self, views: Sequence[GroupView]) -> None:
         """Rows that show the same groups as before are kept, with the focus on them."""
         models = [view for view in views if view.group.kind is GgufKind.MODEL]
@@ -271,6 +302,7 @@ class FileGroups(QWidget):
                     row.show_view(view)
         else:
             self._rebuild(models)
+        self._arrange()
         self._card.setVisible(bool(models))
         words = _other_words([view.group for view in views if view.group.kind is not GgufKind.MODEL])
         if not models:
