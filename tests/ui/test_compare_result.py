@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from forespeak.ui.compare_charts import lane_colours
@@ -105,6 +106,16 @@ def test_lanes_with_long_names_fit_a_narrow_window(result: CompareResult) -> Non
     assert against.shown_words(against.width()) == against.currentText()
     assert against.shown_words(100).endswith("Auto")
     assert "…" in against.shown_words(100)
+
+
+def test_names_are_no_markup(result: CompareResult) -> None:
+    name = '<b>Small</b> <img src="x.png">'
+    rows = (SpeedUp("coding", 1.4, note=f"{name}: faster"),)
+    result.show_result(values(name=name, headline=name, speed_ups=(SpeedUps(name, rows), SpeedUps("b", rows))))
+    labels = [label for label in result.content.findChildren(QLabel) if name in label.text()]
+    assert len(labels) == 3
+    assert {label.textFormat() for label in labels} == {Qt.TextFormat.PlainText}
+    assert "&lt;b&gt;Small&lt;/b&gt;" in result.speed_up_rows[0].toolTip()
 
 
 def test_the_mouse_moves_no_chart(result: CompareResult) -> None:

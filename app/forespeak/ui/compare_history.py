@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from forespeak.ui.compare_parts import plain_tip
 from forespeak.ui.compare_values import HistoryRow
 from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, Theme, ui_font
@@ -113,6 +114,7 @@ class CompareHistory(QWidget):
         self.list.itemChanged.connect(self._edited)
         self.list.itemSelectionChanged.connect(self._show_buttons)
         self.empty = QLabel()
+        self.empty.setTextFormat(Qt.TextFormat.PlainText)
         self.empty.setWordWrap(True)
         self.empty.setProperty("muted", True)
         self.new_button = QPushButton(self.tr("New comparison"))
@@ -159,7 +161,7 @@ class CompareHistory(QWidget):
             item.setData(_ROW, row)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{row.name}, {_facts(row)}")
-            item.setToolTip(_facts(row))
+            item.setToolTip(plain_tip(_facts(row)))
         if rows:
             chosen = [number for number, row in enumerate(rows) if row.id in kept] or [0]
             self.list.setCurrentRow(chosen[0])

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushB
 
 from forespeak.compare.lanes import OFF_NAME, Lane
 from forespeak.speculation.trace import Source
-from forespeak.ui.compare_parts import ElidedChoice
+from forespeak.ui.compare_parts import ElidedChoice, plain_tip
 from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.form import number_box
 from forespeak.ui.icons import icon
@@ -104,7 +104,7 @@ class _LaneRow(QWidget):
                 self.what.insertSeparator(self.what.count())
             group = option.group
             self.what.addItem(option.label, number)
-            self.what.setItemData(self.what.count() - 1, option.label, Qt.ItemDataRole.ToolTipRole)
+            self.what.setItemData(self.what.count() - 1, plain_tip(option.label), Qt.ItemDataRole.ToolTipRole)
         if kept is not None:
             self.choose(kept)
 
@@ -152,7 +152,7 @@ class _LaneRow(QWidget):
         option = self.option
         self.length.setEnabled(option is not None and bool(option.sources))
         # A long name may be cut in the box.
-        self.what.setToolTip("" if option is None else option.label)
+        self.what.setToolTip("" if option is None else plain_tip(option.label))
 
     # -- its room
 

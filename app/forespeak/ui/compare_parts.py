@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
@@ -35,6 +37,7 @@ def card(heading: str = "", parent: QWidget | None = None) -> tuple[QFrame, QVBo
     column.setSpacing(10)
     if heading:
         label = QLabel(heading, frame)
+        label.setTextFormat(Qt.TextFormat.PlainText)
         # Lanes' names stand in some: they may be long.
         label.setWordWrap(True)
         label.setProperty("muted", True)
@@ -77,6 +80,11 @@ def words_label(words: str = "", *, variant: str = "") -> QLabel:
     if variant:
         label.setProperty(variant, True)
     return label
+
+
+def plain_tip(words: str) -> str:
+    """Words that may look like markup, for a tool tip, which would take them for it."""
+    return f"<qt>{escape(words).replace(chr(10), '<br>')}</qt>" if words else ""
 
 
 def tone_colour(theme: Theme, tone: Tone) -> str:

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.ui.compare_charts import ResultCharts
-from forespeak.ui.compare_parts import card, words_label
+from forespeak.ui.compare_parts import card, plain_tip, words_label
 from forespeak.ui.compare_table import FiguresTable
 from forespeak.ui.compare_values import ResultValues, SpeedUps
 from forespeak.ui.compare_verdict import SpeedUpRows, VerdictCard
@@ -176,7 +176,7 @@ class CompareResult(QWidget):
             rows = SpeedUpRows()
             rows.set_rows(group.rows, every)
             rows.set_theme(self._theme)
-            rows.setToolTip("\n".join(row.note for row in group.rows if row.note))
+            rows.setToolTip(plain_tip("\n".join(row.note for row in group.rows if row.note)))
             column.addWidget(rows)
             self._rows.append(rows)
             self._rows_box.addWidget(frame)

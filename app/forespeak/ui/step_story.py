@@ -46,6 +46,7 @@ class StepStory(QWidget):
         self.words.setTextFormat(Qt.TextFormat.PlainText)
         self.words.setWordWrap(True)
         self.meanwhile = QLabel()
+        self.meanwhile.setTextFormat(Qt.TextFormat.PlainText)
         self.meanwhile.setProperty("caption", True)
         self.meanwhile.setWordWrap(True)
         column.addWidget(self.title)
