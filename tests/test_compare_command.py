@@ -396,7 +396,7 @@ def test_a_plan_from_a_file(engine: TimedEngine, target: str, draft: str, tmp_pa
         ('{"target": "x.gguf", "lanes": [], "prompts": ["a"]}', "a lane beside the target"),
         (
             '{"target": "x.gguf", "lanes": [{"name": "a", "sources": ["guess"]}], "prompts": ["a"]}',
-            "'guess' is none of",
+            "A source must be one of",
         ),
         ('{"target": "x.gguf", "lanes": [{"name": "a"}], "prompts": ["a"], "repeat": 3}', "no 'repeat'"),
         ('{"lanes": [{"name": "a"}], "prompts": ["a"]}', "“target” is missing"),

@@ -92,8 +92,6 @@ def plan_of(options: argparse.Namespace, target: Path, draft_of: DraftOf, pair_o
             warm_up=options.warm_up,
             load_settings=load_settings(options),
         )
-        for lane in plan.lanes:
-            replace(plan.sampling, temperature=plan.temperature_of(lane))
     except ValueError as error:
         raise UserFacingError("This cannot be compared.", f"{str(error)[:1].upper()}{str(error)[1:]}.", "") from error
     return plan

@@ -76,7 +76,7 @@ def test_the_form_of_files_that_are_there_already() -> None:
 )
 def test_a_bad_value_is_named_and_costs_itself_only(name: str, value: object) -> None:
     stored = load_record(OTHER) | {name: value, "of a newer version": 1}
-    with pytest.raises((ValueError, TypeError), match=f"^{name} must be "):
+    with pytest.raises((ValueError, TypeError), match=f"^“{name}” must be "):
         load_settings_from(stored)
     assert undamaged_load_settings(stored) == replace(OTHER, **{name: getattr(LoadSettings(), name)})
 

@@ -64,7 +64,7 @@ class Plan:
     `repeats` is how often each prompt is answered in each lane, with the seed of `sampling` and those after it;
     `tokens` the longest reply. `system` stands before every prompt that is no chat. The target alone is measured in
     any case, at each lane's temperature: as the lane that says so, or beside the others. Raises ValueError where
-    there is nothing to compare.
+    there is nothing to compare, or a temperature is out of range.
     """
 
     target: Path
@@ -86,6 +86,8 @@ class Plan:
             raise ValueError("the lanes of a comparison must have different names")
         if self.budget_seconds is not None and self.budget_seconds <= 0:
             raise ValueError("a comparison needs some time")
+        for lane in self.lanes:
+            replace(self.sampling, temperature=self.temperature_of(lane))
         self.comparison()
 
     def temperature_of(self, lane: Lane) -> float:

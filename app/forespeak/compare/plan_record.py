@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
-from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from forespeak.compare.lanes import Lane, Plan
 from forespeak.compare.plan import Prompt
@@ -15,7 +14,7 @@ from forespeak.engines.engine import ChatMessage, LoadSettings, Role, Start, Tex
 from forespeak.engines.load_record import load_record, load_settings_from
 from forespeak.errors import UserFacingError
 from forespeak.speculation import settings as source_settings
-from forespeak.speculation.json_values import sampling_record
+from forespeak.speculation.json_values import Check, number, one_of, or_null, sampling_record, switch, text, whole
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
 
@@ -23,9 +22,14 @@ Json = dict[str, Any]
 OWN_PROMPTS = "own"
 """The category of prompts that come without one."""
 
-_NUMBERS = ("repeats", "tokens", "budget_seconds")
-_SWITCHES = ("warm_up",)
-_CHOICES = {"rule": Rule, "start": Start}
+_CHECKS: Mapping[str, Check] = {
+    "repeats": whole(1),
+    "tokens": whole(2),
+    "budget_seconds": or_null(number),
+    "warm_up": switch,
+    "rule": one_of(Rule),
+    "start": one_of(Start),
+}
 _LOAD_SETTINGS = tuple(each.name for each in fields(LoadSettings))
 _OTHERS = ("target", "lanes", "prompts", "suites", "sampling", "text_sources")
 _TEXT_SOURCES = {
@@ -59,8 +63,12 @@ def plan_record(plan: Plan, *, folders: bool = True, private: bool = True) -> Js
             for lane in plan.lanes
         ],
         "prompts": [_prompt_record(prompt, private or not prompt.private) for prompt in plan.prompts],
-        **{name: getattr(plan, name) for name in (*_NUMBERS, *_SWITCHES)},
-        **{name: getattr(plan, name).value for name in _CHOICES},
+        "repeats": plan.repeats,
+        "tokens": plan.tokens,
+        "budget_seconds": plan.budget_seconds,
+        "warm_up": plan.warm_up,
+        "rule": plan.rule.value,
+        "start": plan.start.value,
         **load_record(plan.load_settings),
         "sampling": sampling_record(plan.sampling),
         "text_sources": _listed(asdict(plan.text_sources)),
@@ -129,23 +137,18 @@ def _plan_from(
     path_of: Callable[[str], Path],
     suite_of: Callable[[Sequence[str]], Sequence[Prompt]] | None,
 ) -> Plan:
-    plain = (*_NUMBERS, *_SWITCHES)
-    _nothing_else(record, (*plain, *_CHOICES, *_LOAD_SETTINGS, *_OTHERS), "a plan")
+    _nothing_else(record, (*_CHECKS, *_LOAD_SETTINGS, *_OTHERS), "a plan")
     prompts = [_prompt_from(each, number) for number, each in enumerate(record.get("prompts", ()), 1)]
     suites = record.get("suites", ())
     if suites and suite_of is not None:
         prompts += suite_of(suites)
-    values: Json = {name: record[name] for name in plain if name in record}
-    for name in _NUMBERS:
-        if isinstance(values.get(name), bool) or not isinstance(values.get(name), int | float | None):
-            raise TypeError(f"{name} must be a number")
-    values |= {name: _one_of(kind, record[name]) for name, kind in _CHOICES.items() if name in record}
+    values: Json = {name: check(record[name], f"“{name}”") for name, check in _CHECKS.items() if name in record}
     if "sampling" in record:
         values["sampling"] = sampling_from(record["sampling"])
     if "text_sources" in record:
         values["text_sources"] = _text_sources_from(record["text_sources"])
     return Plan(
-        path_of(_text(record["target"], "target")),
+        path_of(text(record["target"], "“target”")),
         tuple(_lane_from(each, path_of) for each in record["lanes"]),
         tuple(prompts),
         load_settings=load_settings_from(record),
@@ -157,29 +160,29 @@ def _lane_from(record: Mapping[str, Any], path_of: Callable[[str], Path]) -> Lan
     _nothing_else(record, [each.name for each in fields(Lane)], "a lane")
     draft = record.get("draft")
     return Lane(
-        name=_text(record["name"], "a lane's name"),
-        sources=tuple(_one_of(Source, name) for name in record.get("sources", ())),
-        draft=None if draft is None else path_of(_text(draft, "draft")),
-        draft_length=record.get("draft_length"),
-        temperature=record.get("temperature"),
+        name=text(record["name"], "a lane's name"),
+        sources=tuple(one_of(Source)(name, "a source") for name in record.get("sources", ())),
+        draft=None if draft is None else path_of(text(draft, "“draft”")),
+        draft_length=or_null(whole(1))(record.get("draft_length"), "“draft_length”"),
+        temperature=or_null(number)(record.get("temperature"), "“temperature”"),
         pair_id=record.get("pair_id"),
     )
 
 
 def _prompt_from(record: Mapping[str, Any] | str, number: int) -> Prompt:
     if isinstance(record, str):
-        return Prompt(OWN_PROMPTS, f"prompt {number}", _text(record, "a prompt"), private=True)
+        return Prompt(OWN_PROMPTS, f"prompt {number}", text(record, "a prompt"), private=True)
     _nothing_else(record, [each.name for each in fields(Prompt)], "a prompt")
     if record["text"] is None:
         raise ValueError("the words of its prompts are private and not in it")
     return Prompt(
         category=str(record.get("category", OWN_PROMPTS)),
         name=str(record.get("name", f"prompt {number}")),
-        text=_text(record["text"], "a prompt"),
+        text=text(record["text"], "a prompt"),
         language=str(record.get("language", "en")),
         answer=str(record.get("answer", "long")),
         messages=tuple(
-            ChatMessage(_one_of(Role, message["role"]), _text(message["content"], "a message"))
+            ChatMessage(one_of(Role)(message["role"], "a role"), text(message["content"], "a message"))
             for message in record.get("messages", ())
         ),
         private=bool(record.get("private", False)),
@@ -215,19 +218,3 @@ def _nothing_else(record: Mapping[str, Any], known: Sequence[str], what: str) ->
     strangers = sorted(set(record) - set(known))
     if strangers:
         raise ValueError(f"{what} has no {strangers[0]!r}")
-
-
-def _text(value: Any, what: str) -> str:  # noqa: ANN401 -- JSON values
-    if not isinstance(value, str) or not value.strip():
-        raise TypeError(f"{what} must be a text")
-    return value
-
-
-_Kind = TypeVar("_Kind", bound=Enum)
-
-
-def _one_of(kind: type[_Kind], name: Any) -> _Kind:  # noqa: ANN401 -- JSON values
-    try:
-        return kind(name)
-    except ValueError:
-        raise ValueError(f"{name!r} is none of {', '.join(str(each.value) for each in kind)}") from None

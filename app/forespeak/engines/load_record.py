@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 from enum import Enum
 from typing import Any
 
 from forespeak.engines.engine import MOST_THREADS, Buffer, CacheType, LoadSettings, Placement, Split
+from forespeak.speculation.json_values import Check, one_of, or_null, switch, text, whole
 
 _LONGEST_NAME = 200
 
@@ -26,16 +27,16 @@ def load_settings_from(record: Mapping[str, Any]) -> LoadSettings:
 
     Raises ValueError or TypeError, which say in words what is wrong.
     """
-    return LoadSettings(**{name: parse(name, record[name]) for name, parse in _PARSERS.items() if name in record})
+    return LoadSettings(**{name: check(record[name], f"“{name}”") for name, check in _CHECKS.items() if name in record})
 
 
 def undamaged_load_settings(record: Mapping[str, Any]) -> LoadSettings:
     """The same from a file that may be damaged: a value that makes no sense is left out by itself."""
     known: dict[str, Any] = {}
-    for name, parse in _PARSERS.items():
+    for name, check in _CHECKS.items():
         if name in record:
             try:
-                known[name] = parse(name, record[name])
+                known[name] = check(record[name], name)
             except (ValueError, TypeError):
                 continue
     settings = LoadSettings(**known)
@@ -43,59 +44,23 @@ def undamaged_load_settings(record: Mapping[str, Any]) -> LoadSettings:
     return settings.with_cache(settings.cache_type)
 
 
-_Parse = Callable[[str, Any], Any]
+def _device(value: Any, what: str) -> str:  # noqa: ANN401 -- JSON values
+    if len(text(value, what)) > _LONGEST_NAME:
+        raise ValueError(f"{what} must be the name of a device")
+    return str(value)
 
 
-def _or_null(parse: _Parse) -> _Parse:
-    return lambda name, value: None if value is None else parse(name, value)
-
-
-def _whole(least: int, most: int = 2**31 - 1) -> _Parse:
-    """By default as many as fit into a C int, which engines take."""
-
-    def parse(name: str, value: Any) -> int:  # noqa: ANN401 -- JSON values
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name} must be a whole number")
-        if not least <= value <= most:
-            raise ValueError(f"{name} must be from {least} to {most}")
-        return value
-
-    return parse
-
-
-def _switch(name: str, value: Any) -> bool:  # noqa: ANN401 -- JSON values
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be true or false")
-    return value
-
-
-def _name(name: str, value: Any) -> str:  # noqa: ANN401 -- JSON values
-    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_NAME:
-        raise TypeError(f"{name} must be the name of a device")
-    return value
-
-
-def _one_of(kind: type[Enum]) -> _Parse:
-    def parse(name: str, value: Any) -> Enum:  # noqa: ANN401 -- JSON values
-        try:
-            return kind(value)
-        except ValueError:
-            raise ValueError(f"{name} must be one of {', '.join(str(each.value) for each in kind)}") from None
-
-    return parse
-
-
-_PARSERS: Mapping[str, _Parse] = {
-    "context_length": _or_null(_whole(1)),
-    "reproducible": _switch,
-    "threads": _or_null(_whole(1, MOST_THREADS)),
-    "gpu_layers": _whole(-1),
-    "draft_gpu_layers": _or_null(_whole(-1)),
-    "device": _or_null(_name),
-    "draft_device": _or_null(_name),
-    "split": _one_of(Split),
-    "cache_type": _one_of(CacheType),
-    "flash_attention": _or_null(_switch),
+_CHECKS: Mapping[str, Check] = {
+    "context_length": or_null(whole(1)),
+    "reproducible": switch,
+    "threads": or_null(whole(1, MOST_THREADS)),
+    "gpu_layers": whole(-1),
+    "draft_gpu_layers": or_null(whole(-1)),
+    "device": or_null(_device),
+    "draft_device": or_null(_device),
+    "split": one_of(Split),
+    "cache_type": one_of(CacheType),
+    "flash_attention": or_null(switch),
 }
 
 

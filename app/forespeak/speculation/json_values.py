@@ -1,14 +1,21 @@
-"""Settings and counts as JSON values, wherever they are kept: chats, preferences, comparisons and reports."""
+"""Settings and counts as JSON values, wherever they are kept: chats, preferences, comparisons and reports.
+
+A `Check` takes a value that a person may have written, and says in words what is wrong with it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any
+from enum import Enum
+from typing import Any, TypeVar
 
 from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import GenerationStats, SpeculationState, StepCosts
+
+Check = Callable[[Any, str], Any]
+"""(value, what it is called) -> the value. Raises TypeError or ValueError."""
 
 
 def sampling_record(settings: SamplingSettings) -> dict[str, Any]:
@@ -45,3 +52,54 @@ def _state_from(values: Mapping[str, Any]) -> SpeculationState:
 
 def _known(kind: type[GenerationStats] | type[SpeculationState], values: Mapping[str, Any]) -> dict[str, Any]:
     return {field.name: values[field.name] for field in fields(kind) if field.name in values}
+
+
+def or_null(check: Check) -> Check:
+    return lambda value, what: None if value is None else check(value, what)
+
+
+def whole(least: int, most: int = 2**31 - 1) -> Check:
+    """A whole number; by default at most what fits into a C int, which engines take."""
+
+    def check(value: Any, what: str) -> int:  # noqa: ANN401 -- JSON values
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{what} must be a whole number")
+        if not least <= value <= most:
+            raise ValueError(f"{what} must be from {least} to {most}")
+        return value
+
+    return check
+
+
+def number(value: Any, what: str) -> float:  # noqa: ANN401 -- JSON values
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError(f"{what} must be a number")
+    return value
+
+
+def switch(value: Any, what: str) -> bool:  # noqa: ANN401 -- JSON values
+    if not isinstance(value, bool):
+        raise TypeError(f"{what} must be true or false")
+    return value
+
+
+def text(value: Any, what: str) -> str:  # noqa: ANN401 -- JSON values
+    if not isinstance(value, str) or not value.strip():
+        raise TypeError(f"{what} must be a text")
+    return value
+
+
+_Kind = TypeVar("_Kind", bound=Enum)
+
+
+def one_of(kind: type[_Kind]) -> Callable[[Any, str], _Kind]:
+    """A member of an enumeration, by its value."""
+
+    def check(value: Any, what: str) -> _Kind:  # noqa: ANN401 -- JSON values
+        try:
+            return kind(value)
+        except ValueError:
+            known = ", ".join(str(each.value) for each in kind)
+            raise ValueError(f"{what} must be one of {known}, not {value!r}") from None
+
+    return check
