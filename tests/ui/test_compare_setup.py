@@ -163,7 +163,9 @@ def test_tab_goes_from_top_to_bottom(setup: CompareSetup) -> None:
         *(second.what, second.length, second.heat, second.remove),
         *(setup.lanes.add_button, setup.lanes.file_button, setup.repeats),
     ):
-        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        focused = QApplication.focusWidget()
+        assert focused is not None
+        QTest.keyClick(focused, Qt.Key.Key_Tab)
         assert expected.hasFocus()
 
 
