@@ -431,13 +431,13 @@ def test_reports_are_saved_where_one_says(
 
     def ask(_: object, title: str, suggested: str, kinds: str) -> tuple[str, str]:
         asked.append(suggested)
-        return str(tmp_path / "out"), kinds
+        return str(tmp_path / "Qwen2.5 out"), kinds
 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
     choose_export(found, kind)
     qtbot.waitUntil(lambda: bool(found.desk.exported))
     assert asked == [f"My work.{kind}"]
-    assert found.desk.exported == [("k0", kind, tmp_path / f"out.{kind}", True)]
+    assert found.desk.exported == [("k0", kind, tmp_path / f"Qwen2.5 out.{kind}", True)]
     qtbot.waitUntil(found.page.result.saved.isVisible)
 
 

@@ -73,7 +73,9 @@ class Exporter(QObject):
         if not chosen:
             return
         path = Path(chosen)
-        path = path if path.suffix else path.with_suffix(f".{kind}")
+        if not path.suffix[1:].isalpha():
+            # What follows a dot is often a part of a model's name: Qwen2.5.
+            path = path.with_name(f"{path.name}.{kind}")
         if kind == PICTURE:
             self._save_picture(path, private=private)
         else:
