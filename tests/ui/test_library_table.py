@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from forespeak.models.library import LibraryItem
 from forespeak.models.roots import own_root
-from forespeak.ui.library_model import Column, LibraryFilter, LibraryModel
-from forespeak.ui.library_table import NARROWEST_NAME, WIDEST_NAME, LibraryTable
+from forespeak.ui.library_model import ARROW_ROOM, Column, LibraryFilter, LibraryModel
+from forespeak.ui.library_table import NARROWEST_NAME, PADDING, WIDEST_NAME, LibraryTable
 from forespeak.ui.theme import LIGHT
 from ui.fake_library import item
 from ui.models_doubles import some_items
@@ -118,6 +118,18 @@ def test_the_mouse_marks_a_whole_row(qtbot: QtBot, table: LibraryTable) -> None:
     assert look(Column.NAME) == look(Column.SIZE) == LIGHT.side.lower() != plain
     table.viewportEntered.emit()
     assert look(Column.NAME) == look(Column.SIZE) == plain
+
+
+def test_the_arrow_of_the_order_lies_over_no_title(table: LibraryTable) -> None:
+    header = table.horizontalHeader()
+    table.resize(1300, 500)
+    plain = {column: str(library(table).headerData(column, Qt.Orientation.Horizontal)) for column in Column}
+    for column in (Column.PARAMETERS, Column.CONTEXT, Column.SIZE):
+        table.sortByColumn(column, Qt.SortOrder.AscendingOrder)
+        words = str(library(table).headerData(column, Qt.Orientation.Horizontal))
+        assert words == plain[column] + ARROW_ROOM
+        assert header.fontMetrics().horizontalAdvance(words) + 2 * PADDING <= header.sectionSize(column)
+    assert str(library(table).headerData(Column.CONTEXT, Qt.Orientation.Horizontal)) == plain[Column.CONTEXT]
 
 
 def test_the_place_in_a_long_list_is_kept(table: LibraryTable, items: list[LibraryItem], tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ class Column(IntEnum):
     FIT = 7
 
 
+ARROW_ROOM = "\u2003"
 NUMBERS = frozenset({Column.PARAMETERS, Column.CONTEXT, Column.SIZE})
 
 
@@ -153,7 +154,8 @@ class LibraryModel(QAbstractTableModel):
             return None
         column = Column(section)
         if role == Qt.ItemDataRole.DisplayRole:
-            return self._titles[column]
+            # The arrow of the order stands at the right edge, where words on that side would lie under it.
+            return self._titles[column] + (ARROW_ROOM if column in NUMBERS and column is self._column else "")
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
         return None

@@ -36,9 +36,9 @@ NARROWEST_NAME, WIDEST_NAME = 230, 340
 PADDING = 10
 WIDTHS = {
     Column.ARCHITECTURE: 112,
-    Column.PARAMETERS: 108,
+    Column.PARAMETERS: 116,
     Column.QUANT: 104,
-    Column.CONTEXT: 84,
+    Column.CONTEXT: 92,
     Column.SIZE: 86,
     Column.WHERE: 168,
     Column.FIT: 100,
