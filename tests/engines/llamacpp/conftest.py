@@ -1,4 +1,9 @@
-"""The starter's weights as real models: its Q4_1 file, and the F32 one unpacked from it once per run."""
+"""Real models: eight of the starter's thirty layers as they come, in Q4_1, and unpacked to F32 once per run.
+
+With so few layers a pair is unsure of its words and of each other's: of what is drafted a quarter is rejected, where
+the whole starter accepts nearly everything. Faults of a check or of a cut cache show all the sooner. The whole pair
+writes in the tests of the command line and of the self-test.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from fewer_layers import with_layers
 from forespeak.engines.engine import ConversionRequest, LoadRequest, LoadSettings
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.models.starter import starter_draft_path
+
+LAYERS = (*range(4), *range(26, 30))
+"""The first ones read the text and the last ones turn to words: without either, every text ends alike."""
 
 
 def accept_any_pair(_target: Path, _draft: Path) -> None:
@@ -17,11 +26,16 @@ def accept_any_pair(_target: Path, _draft: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def q4_1() -> Path:
+def whole_q4_1() -> Path:
     path = starter_draft_path()
     if path is None:
         pytest.skip("the starter's weights are not installed (extra: starter)")
     return path
+
+
+@pytest.fixture(scope="session")
+def q4_1(whole_q4_1: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return with_layers(whole_q4_1, LAYERS, tmp_path_factory.mktemp("models") / "starter-q4_1.gguf")
 
 
 @pytest.fixture(scope="session")

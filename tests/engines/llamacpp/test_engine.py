@@ -64,7 +64,7 @@ def test_penalties_hold_at_every_verified_position(engine: LlamaEngine) -> None:
     assert ids(drafted) == ids(plain)
 
 
-def test_drafts_are_accepted_and_counted(engine: LlamaEngine) -> None:
+def test_drafts_are_accepted_and_counted(engine: LlamaEngine, f32: Path) -> None:
     steps, finished = run(engine, ask(PROMPTS["numbers"], sources=(Source.DRAFT_MODEL,)))
     stats = finished.stats
     tokens = [token for step in steps for token in step.emitted]
@@ -78,7 +78,7 @@ def test_drafts_are_accepted_and_counted(engine: LlamaEngine) -> None:
     assert stats.verify_steps == len(steps) < len(tokens)
     assert stats.tokens_per_second > 0
     assert stats.peak_memory_bytes is not None
-    assert stats.peak_memory_bytes > 500_000_000
+    assert stats.peak_memory_bytes > f32.stat().st_size
 
 
 def test_alternatives_come_with_their_probabilities(engine: LlamaEngine) -> None:
