@@ -12,7 +12,7 @@ from forespeak.compare.prompts import CATEGORIES, MORE_CATEGORIES
 from forespeak.compare.runner import Results
 from forespeak.compare.statistics import Estimate, Interval, summarise
 from forespeak.compare.table import WIDTH, ratio_words, report, way_label
-from forespeak.engines.engine import GenerationRequest, LoadSettings, Start
+from forespeak.engines.engine import CacheType, GenerationRequest, LoadSettings, Start
 from forespeak.speculation.settings import Rule
 from forespeak.speculation.trace import Source
 
@@ -141,6 +141,14 @@ def test_other_words_are_told() -> None:
     )
     assert "vary with the draft" in words_of(measured(TimedEngine(parts_at=4), rule=Rule.REJECTION))
     assert "other words" not in words_of(measured())
+
+
+def test_how_models_were_loaded_is_told_where_it_is_not_as_usual() -> None:
+    assert "Loaded with" not in words_of(measured())
+    small = LoadSettings(512, cache_type=CacheType.Q8_0)
+    told = words_of(measured(load_settings=small))
+    assert "Loaded with: a context of 512 tokens" in told
+    assert "cache Q8_0" in told
 
 
 def test_a_busy_machine_is_told() -> None:

@@ -9,7 +9,8 @@ from forespeak.compare.machine import busy_words
 from forespeak.compare.plan import Comparison, Way
 from forespeak.compare.runner import Results
 from forespeak.compare.statistics import COVERAGE, Cell, Estimate, Summary, Total, geometric_mean_of
-from forespeak.engines.engine import Start
+from forespeak.engines.engine import LoadSettings, Start
+from forespeak.engines.load_record import load_words
 from forespeak.models.sizes import size_words
 from forespeak.speculation.settings import Rule
 from forespeak.speculation.trace import Source
@@ -247,6 +248,8 @@ def _notes(results: Results, summary: Summary) -> Iterable[str]:
         if loaded.draft_problem and pair not in results.problems:
             yield wrapped(f"{comparison.pairs[pair].name}: there is no draft. {loaded.draft_problem}")
     yield wrapped(_machine_words(results))
+    if comparison.load_settings != LoadSettings():
+        yield wrapped(f"Loaded with: {', '.join(load_words(comparison.load_settings))}.")
 
 
 def _interval_words(summary: Summary) -> str:
