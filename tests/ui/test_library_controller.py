@@ -114,6 +114,8 @@ def test_what_is_there_already_is_said(qtbot: QtBot, tmp_path: Path, monkeypatch
             ImportResult((two,), there=(two,)),
             ImportResult((one, two), there=(two,)),
             ImportResult((one, two), there=(one, two)),
+            ImportResult((one,), cancelled=True),
+            ImportResult((one, two), cancelled=True),
         ):
             monkeypatch.setattr(around.library, "import_models", lambda *_, result=result: result)
             around.controller.import_models([tmp_path / "new"], ImportWay.COPY)
@@ -123,6 +125,8 @@ def test_what_is_there_already_is_said(qtbot: QtBot, tmp_path: Path, monkeypatch
             "It is in the models folder already, as “Some-v0.1-4bit”.",
             "Imported 1 of 2 models; the others are there already.",
             "All 2 models are in the models folder already.",
+            "Stopped. One model was imported before.",
+            "Stopped. 2 models were imported before.",
         ]
 
 

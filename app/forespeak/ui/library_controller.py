@@ -264,7 +264,9 @@ class LibraryController(QObject):
         if result.cancelled:
             if not came:
                 return self.tr("Stopped. Nothing was imported.")
-            return self.tr("Stopped. Imported {count} models before.").format(count=came)
+            if came == 1:
+                return self.tr("Stopped. One model was imported before.")
+            return self.tr("Stopped. {count} models were imported before.").format(count=came)
         name = loaded_name(result.paths[0])
         if not there:
             if came == 1:
