@@ -10,6 +10,10 @@ from forespeak.models.gguf import read_header
 from forespeak.models.quantisation import TENSOR_TYPES
 from models.gguf_writer import text
 
+FEW = (*range(4), *range(26, 30))
+"""Of the starter's thirty: the first ones read the text and the last ones turn to words. Without either, texts end
+alike."""
+
 
 def with_layers(source: Path, layers: Sequence[int], destination: Path) -> Path:
     """Write the llama in `source` with only these of its layers."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from converting_engine import converting
+from fewer_layers import FEW, with_layers
 from forespeak.engines.engine import (
     ChatMessage,
     ConversionRequest,
@@ -241,13 +242,19 @@ def in_two_parts(path: Path, folder: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def f32(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A part of the starter: what is made of eight layers is made of thirty in the same way."""
     source = starter_draft_path()
     if source is None:
         pytest.skip("the starter's weights are not installed (extra: starter)")
+    return with_layers(source, FEW, tmp_path_factory.mktemp("few") / "starter.gguf")
+
+
+@pytest.fixture(scope="module")
+def f32(few: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("making")
     with converting(folder) as engine:
-        done = engine.convert(ConversionRequest(source, folder / "starter-F32.gguf"), lambda _: None, lambda: False)
+        done = engine.convert(ConversionRequest(few, folder / "starter-F32.gguf"), lambda _: None, lambda: False)
     assert done is not None
     return done.destination
 
@@ -293,11 +300,8 @@ def test_a_cancel_ends_the_engine_in_the_middle(f32: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("number_format", MADE_FORMATS)
-def test_a_target_in_parts_becomes_one_file(tmp_path: Path, number_format: NumberFormat) -> None:
-    source = starter_draft_path()
-    if source is None:
-        pytest.skip("the starter's weights are not installed (extra: starter)")
-    parts = in_two_parts(source, tmp_path)
+def test_a_target_in_parts_becomes_one_file(few: Path, tmp_path: Path, number_format: NumberFormat) -> None:
+    parts = in_two_parts(few, tmp_path)
     with converting(tmp_path) as engine:
         made = make_draft(making_of(parts[0], tmp_path, number_format), engine, lambda _: None, lambda: False)
     assert made == tmp_path / f"starter-draft-{number_format.value}.gguf"

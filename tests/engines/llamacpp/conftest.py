@@ -12,13 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from fewer_layers import with_layers
+from fewer_layers import FEW, with_layers
 from forespeak.engines.engine import ConversionRequest, LoadRequest, LoadSettings
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.models.starter import starter_draft_path
-
-LAYERS = (*range(4), *range(26, 30))
-"""The first ones read the text and the last ones turn to words: without either, every text ends alike."""
 
 
 def accept_any_pair(_target: Path, _draft: Path) -> None:
@@ -35,7 +32,7 @@ def whole_q4_1() -> Path:
 
 @pytest.fixture(scope="session")
 def q4_1(whole_q4_1: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return with_layers(whole_q4_1, LAYERS, tmp_path_factory.mktemp("models") / "starter-q4_1.gguf")
+    return with_layers(whole_q4_1, FEW, tmp_path_factory.mktemp("models") / "starter-q4_1.gguf")
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from engines.llamacpp.conftest import LAYERS, accept_any_pair
+from engines.llamacpp.conftest import accept_any_pair
+from fewer_layers import FEW
 from forespeak.engines.collect import collect
 from forespeak.engines.devices import PROCESSOR, Device, ModelSetting
 from forespeak.engines.engine import (
@@ -98,11 +99,11 @@ def test_a_quantised_cache_writes_and_what_is_told_is_true(q4_1: Path) -> None:
         assert loaded.computes_on_cpu
         for place in (loaded.placement, loaded.draft_placement):
             assert place is not None
-            assert (place.devices, place.gpu_layers, place.layers) == (("CPU",), 0, len(LAYERS) + 1)
+            assert (place.devices, place.gpu_layers, place.layers) == (("CPU",), 0, len(FEW) + 1)
             assert (place.cache_type, place.flash_attention, place.threads) == (CacheType.Q8_0, True, 2)
             sizes = {buffer.kind: buffer.size_bytes for buffer in place.buffers}
             # Each layer keeps 2 * 192 values of 512 places, in blocks of 34 bytes for 32 values.
-            assert sizes["cache"] == pytest.approx(len(LAYERS) * 2 * 192 * 512 * 34 / 32, rel=0.01)
+            assert sizes["cache"] == pytest.approx(len(FEW) * 2 * 192 * 512 * 34 / 32, rel=0.01)
             assert sizes["weights"] == pytest.approx(loaded.target.size_bytes, rel=0.05)
             assert sizes["buffers"] > MIB
         assert len(written(engine)) > 20

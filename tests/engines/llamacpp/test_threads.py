@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from forespeak.engines.engine import CacheType
 from forespeak.engines.llamacpp.bindings import NativeContext, NativeModel
@@ -59,15 +61,16 @@ def test_a_long_pause_says_nothing_about_now() -> None:
     assert governor.count() == 2
 
 
+@pytest.mark.skipif(hasattr(os, "nice") and os.nice(0) > 0, reason="work at low priority does not count")
 def test_another_process_is_seen_and_our_own_work_is_not() -> None:
     before, started = others_core_seconds(), time.monotonic()
     while time.monotonic() - started < 0.5:
         pass
     own_only = others_core_seconds() - before
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as spinner:
-        before, started = others_core_seconds(), time.monotonic()
-        time.sleep(1.0)
-        with_spinner = others_core_seconds() - before
+        before, end = others_core_seconds(), time.monotonic() + 20.0
+        while (with_spinner := others_core_seconds() - before) <= 0.2 and time.monotonic() < end:
+            time.sleep(0.02)
         spinner.kill()
     # The machine may be busy with other things too, never with less.
     assert with_spinner > 0.2
