@@ -53,7 +53,7 @@ ALL_ON = SamplingSettings(
 )
 COSTS = Costs(((1, 0.020), (2, 0.0205), (5, 0.022), (9, 0.025), (17, 0.032)), 0.001)
 UNLIKELY = 1e-3
-RUNS = 1500
+RUNS = 1000
 
 
 class Clocked(AdaptiveDraftLength):
@@ -172,10 +172,10 @@ STEEP = Costs(((1, 0.020), (2, 0.026), (5, 0.044), (9, 0.068), (17, 0.116)), 0.0
 
 def test_dropping_unlikely_samples_would_bias_the_rejection_rule() -> None:
     """The negative control of `drops_tokens`, and the same costs without it."""
-    wrong = runs(Rule.REJECTION, costs=STEEP, drops_tokens=True, count=1000)
+    wrong = runs(Rule.REJECTION, costs=STEEP, drops_tokens=True, count=600)
     assert wrong.dropped > 100
     assert wrong.p < 1e-7
-    assert runs(Rule.REJECTION, costs=STEEP, count=1000).p > UNLIKELY
+    assert runs(Rule.REJECTION, costs=STEEP, count=600).p > UNLIKELY
 
 
 class ForgetsTheDraft(Sampler):
@@ -196,7 +196,7 @@ class ThinksOn(Constraint):
 
 @pytest.mark.parametrize("rule", Rule)
 def test_penalties_that_forget_the_draft_fail(rule: Rule) -> None:
-    assert runs(rule, sampler=ForgetsTheDraft, count=1000).p < 1e-9
+    assert runs(rule, sampler=ForgetsTheDraft, count=600).p < 1e-9
 
 
 @pytest.mark.parametrize("rule", Rule)

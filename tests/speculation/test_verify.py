@@ -131,7 +131,7 @@ def test_at_temperature_zero_both_rules_match_the_best_token(rule: Rule) -> None
 
 SIZE = 4
 PROMPT = [0, 1, 2, 0, 1, 3, 2, 0, 1]
-RUNS = 1500
+RUNS = 1100
 TARGET = random_scores(SIZE, 5, order=2, spread=1.2)
 DRAFT = blended(TARGET, random_scores(SIZE, 6, order=2, spread=1.5), 0.5)
 PLAIN = SamplingSettings(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
