@@ -12,7 +12,7 @@ from forespeak import cli, terminal
 from forespeak.errors import UserFacingError
 from models import architectures
 
-HUGE = "100000000000"
+HUGE = "2000000000"
 
 
 @pytest.fixture(scope="module")
