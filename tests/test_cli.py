@@ -51,7 +51,7 @@ def reply_of(*arguments: str, stdin: str | bytes = b"") -> dict[str, Any]:
     return reply
 
 
-_RIVERS = ("-p", "Name five rivers. 五條河 🏞", "--max-tokens", "40", "--seed", "3", "--reproducible")
+_RIVERS = ("-p", "Name five rivers. 五條河 🏞", "--max-tokens", "24", "--seed", "3", "--reproducible")
 
 
 @pytest.fixture(scope="module")
