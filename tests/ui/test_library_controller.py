@@ -56,6 +56,17 @@ def test_progress_of_a_scan_is_shown_and_a_second_wish_is_one_more_scan(qtbot: Q
         qtbot.waitUntil(lambda: around.controller.state.scan is None and around.library.scans == 2)
 
 
+def test_files_that_come_while_it_is_first_read_are_noticed(qtbot: QtBot, tmp_path: Path) -> None:
+    gate = threading.Event()
+    with my_models(tmp_path, gate=gate) as around:
+        around.controller.start()
+        qtbot.waitUntil(lambda: around.controller.state.scan == (0, 4))
+        assert around.library.changed is not None
+        around.library.changed()
+        gate.set()
+        qtbot.waitUntil(lambda: around.controller.state.scan is None and around.library.scans == 2)
+
+
 def test_files_that_come_are_listed_by_themselves(qtbot: QtBot, tmp_path: Path) -> None:
     with my_models(tmp_path) as around:
         read(qtbot, around)

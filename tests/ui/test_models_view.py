@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partialmethod
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from forespeak.models.download_record import DownloadState
 from forespeak.models.folders import Folders
+from forespeak.models.library import Library
 from forespeak.models.library_settings import LibrarySettingsFile
 from forespeak.models.starter import starter_draft_path
 from forespeak.ui.library_model import Column
@@ -113,13 +115,22 @@ def test_real_files_are_listed_and_one_of_them_is_used(
 
 
 def test_a_file_that_comes_is_noticed_and_a_removed_one_comes_back(
-    qtbot: QtBot, where: Folders, open_app: Callable[..., tuple[App, ModelsEntry]]
+    qtbot: QtBot,
+    where: Folders,
+    tmp_path: Path,
+    open_app: Callable[..., tuple[App, ModelsEntry]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(Library, "watch", partialmethod(Library.watch, seconds=0.1))
     first = put_model(where.models)
     app, entry = open_app()
     page = page_of(qtbot, app, entry).my_models
     page.table.choose(first)
-    put_model(where.models / "more", "Later-135M-Q4_1.gguf").write_bytes(first.read_bytes() + bytes(32))
+    later = put_model(tmp_path / "elsewhere", "Later-135M-Q4_1.gguf")
+    later.write_bytes(first.read_bytes() + bytes(32))
+    # Whole at once: a file that grows without another name is not noticed.
+    (where.models / "more").mkdir()
+    later.rename(where.models / "more" / later.name)
     qtbot.waitUntil(lambda: any(item.name == "Later-135M-Q4_1" for item in page.model.items), timeout=20_000)
     assert page.table.current is not None
     assert page.table.current.path == first

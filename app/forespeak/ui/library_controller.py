@@ -113,8 +113,9 @@ class LibraryController(QObject):
 
     def start(self) -> None:
         self._scanner.run(self._recover, self._recovered, self._fail)
-        self.rescan()
+        # First, or what comes between the scan and the watching would not be noticed.
         self._scanner.run(self._watch, None, self._fail)
+        self.rescan()
 
     @Slot()
     def rescan(self) -> None:
