@@ -326,14 +326,17 @@ def test_no_file_names_this_machine_or_a_registry() -> None:
             ("crates", "io"),
         )
     ]
+    words = [host.encode() for host in hosts]
     alternatives = [rf"(?<![\w.-]){re.escape(host)}\b|(?<=\.){re.escape(host)}\b" for host in hosts]
     if len(ROOT.parts) > 2:
+        words.append(ROOT.parent.as_posix().encode())
         alternatives.append(rf"(?<![\w.]){re.escape(ROOT.parent.as_posix())}/")
     forbidden = re.compile("|".join(alternatives).encode())
     found = [
         f"{path.relative_to(ROOT).as_posix()}: {match[0].decode()}"
         for path in tracked_files()
-        if (match := forbidden.search(path.read_bytes()))
+        # A plain search takes a thirtieth of the time, and finds nothing in most files.
+        if any(word in (content := path.read_bytes()) for word in words) and (match := forbidden.search(content))
     ]
     assert not found
 

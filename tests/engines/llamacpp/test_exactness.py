@@ -24,7 +24,7 @@ from forespeak.speculation.sampling import Distribution, Sampler, distribution
 from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Step
 
-SEEDS = 3000
+SEEDS = 2000
 TOKENS = 3
 
 
