@@ -1,6 +1,6 @@
 """Real models: eight of the starter's thirty layers as they come, in Q4_1, and unpacked to F32 once per run.
 
-With so few layers a pair is unsure of its words and of each other's: of what is drafted a quarter is rejected, where
+With so few layers a pair is unsure of its words and of each other's: of what is drafted a third is rejected, where
 the whole starter accepts nearly everything. Faults of a check or of a cut cache show all the sooner. The whole pair
 writes in the tests of the command line and of the self-test.
 """
