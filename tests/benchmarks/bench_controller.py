@@ -34,7 +34,7 @@ from forespeak.speculation.costs import Costs, RunningCosts
 from forespeak.speculation.language_model import LanguageModel, common_prefix_length
 from forespeak.speculation.sampling import Sampler
 from forespeak.speculation.settings import SamplingSettings
-from forespeak.speculation.trace import DraftedToken, Origin, Source, Step, Token
+from speculation.played_step import played_step
 
 KINDS = ("code", "prose", "rewrite", "json", "list", "translation")
 LONGEST = 16
@@ -162,7 +162,7 @@ def play(
                 drafted += 1
         tested = drafted if judge is None else judge.worth_testing(probabilities[:drafted])
         accepted = min(tested, confirmed)
-        step = _step(index, probabilities[:drafted], tested, accepted, costs, read, noise())
+        step = played_step(index, probabilities[:drafted], tested, accepted, read, costs, noise())
         unread = int(accepted == drafted) if drafted else unread + 1
         played.seconds += step.draft_seconds + step.target_seconds
         played.tokens += accepted + 1
@@ -172,22 +172,6 @@ def play(
         if judge is not None:
             judge.observe(step)
     return played
-
-
-def _step(
-    index: int, drafted: Sequence[float], tested: int, accepted: int, costs: Costs, read: int, slower: float
-) -> Step:
-    source = Source.DRAFT_MODEL if drafted else None
-    own = Origin.TARGET if not tested else Origin.BONUS if accepted == tested else Origin.CORRECTED
-    return Step(
-        index,
-        (*(Token(1, "", Origin.ACCEPTED, source, 0.9, q) for q in drafted[:accepted]), Token(1, "", own)),
-        tuple(DraftedToken(2, "", draft_probability=q) for q in drafted[accepted:tested]),
-        tuple(DraftedToken(2, "", draft_probability=q) for q in drafted[tested:]),
-        source,
-        (len(drafted) * costs.draft_token + read * costs.draft_catch_up) * slower,
-        costs.target_seconds(1 + tested) * slower,
-    )
 
 
 def judged(costs: Costs, replies: Sequence[Reply], seed: int, jitter: float) -> list[Played]:

@@ -21,12 +21,6 @@ from loopback_hub import Fault, LoopbackHub, Repo
 
 
 @pytest.fixture
-def loopback() -> Iterator[LoopbackHub]:
-    with LoopbackHub() as server:
-        yield server
-
-
-@pytest.fixture
 def at() -> Iterator[Callable[..., Hub]]:
     with hubs() as make:
         yield make

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,25 +15,11 @@ from forespeak.models.hub_errors import HubError
 from forespeak.models.hub_files import HubFile, HubFileGroup, group_files
 from forespeak.models.mlx_vocabulary import read_mlx_vocabulary
 from forespeak.models.remote_folder import read_remote_folder
-from loopback_api import hub_at
 from loopback_hub import Fault, LoopbackHub, Repo
 from models.mlx_writer import mlx_folder
 
 NAME = "maker/Small-0.5B-4bit"
 SMALL = ("config.json", "tokenizer.json", "tokenizer_config.json")
-
-
-@pytest.fixture
-def loopback() -> Iterator[LoopbackHub]:
-    with LoopbackHub() as server:
-        yield server
-
-
-@pytest.fixture
-def client(loopback: LoopbackHub) -> Iterator[HubClient]:
-    client = hub_at(loopback.endpoint).client
-    yield client
-    client.close()
 
 
 def group(loopback: LoopbackHub, folder: Path, **more: bytes) -> HubFileGroup:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,19 +19,6 @@ from loopback_hub import Fault, LoopbackHub, Repo, Then
 NAME = "m-Q4_0.gguf"
 SMALL = big_vocabulary(300)
 MIB = 1 << 20
-
-
-@pytest.fixture
-def loopback() -> Iterator[LoopbackHub]:
-    with LoopbackHub() as server:
-        yield server
-
-
-@pytest.fixture
-def client(loopback: LoopbackHub) -> Iterator[HubClient]:
-    client = hub_at(loopback.endpoint).client
-    yield client
-    client.close()
 
 
 @pytest.fixture(scope="session")

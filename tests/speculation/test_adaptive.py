@@ -11,7 +11,7 @@ import pytest
 
 from forespeak.speculation.adaptive import AdaptiveDraftLength
 from forespeak.speculation.costs import Costs, RunningCosts
-from forespeak.speculation.trace import DraftedToken, Origin, Source, Step, Token
+from speculation.played_step import played_step
 
 LONGEST = 16
 
@@ -60,7 +60,8 @@ class Simulation:
             accepted = 0
             while accepted < tested and self._generator.random() < drafted[accepted]:
                 accepted += 1
-            step = self._step(index, drafted, tested, accepted, read if drafted else 0)
+            slower = self._generator.gauss(1.0, self.jitter) if self.jitter else 1.0
+            step = played_step(index, drafted, tested, accepted, read if drafted else 0, self.costs, slower)
             unread = int(accepted == len(drafted)) if drafted else unread + 1
             self.drafts += bool(drafted)
             seconds += step.draft_seconds + step.target_seconds
@@ -80,20 +81,6 @@ class Simulation:
 
     def _confidence(self) -> float:
         return 0.97 if self._generator.random() < self.quality else self._generator.uniform(0.05, 0.6)
-
-    def _step(self, index: int, drafted: list[float], tested: int, accepted: int, read: int) -> Step:
-        source = Source.DRAFT_MODEL if drafted else None
-        own = Origin.TARGET if not tested else Origin.BONUS if accepted == tested else Origin.CORRECTED
-        slower = self._generator.gauss(1.0, self.jitter) if self.jitter else 1.0
-        return Step(
-            index,
-            (*(Token(1, "x", Origin.ACCEPTED, source, 0.9, q) for q in drafted[:accepted]), Token(1, "x", own)),
-            tuple(DraftedToken(2, "y", draft_probability=q) for q in drafted[accepted:tested]),
-            tuple(DraftedToken(2, "y", draft_probability=q) for q in drafted[tested:]),
-            source,
-            (len(drafted) * self.costs.draft_token + read * self.costs.draft_catch_up) * slower,
-            self.costs.target_seconds(1 + tested) * slower,
-        )
 
 
 def replies(machine: str, qualities: Sequence[float], seeds: int = 6) -> list[list[float]]:

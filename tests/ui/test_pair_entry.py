@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,10 +23,12 @@ from forespeak.pairing.named_pair import NamedPair, PairSettings
 from forespeak.pairing.pairs import FOLDER, NamedPairs
 from forespeak.speculation.trace import Source
 from forespeak.ui.app import make_session, make_window
+from forespeak.ui.main_window import MainWindow
 from forespeak.ui.models_entry import ModelsEntry
 from forespeak.ui.pair_entry import PAIR_PAGE, PairEntry, engine_name
 from forespeak.ui.pair_page import PairPage
 from forespeak.ui.preferences import Preferences, PreferencesFile
+from forespeak.ui.session import Session
 from forespeak.ui.wizard_state import WizardStep
 from tiny_llama import vocabulary, write_llama
 from ui.conftest import App, AppMaker
@@ -162,6 +165,29 @@ def test_a_draft_is_really_made_and_found_on_disk(qtbot: QtBot, world: World) ->
     assert line.key not in page.draft.rows
 
 
+@contextmanager
+def on_pair_page(qtbot: QtBot, preferences: Path, where: Folders) -> Iterator[tuple[MainWindow, Session, PairPage]]:
+    """The program as it is, with its own engine processes, at the Pair page."""
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    palette = application.palette()
+    window, appearance = make_window(application, Preferences())
+    qtbot.addWidget(window)
+    window.show()
+    session = make_session(window, appearance, PreferencesFile(preferences), where)
+    try:
+        session.start()
+        window.show_page(PAIR_PAGE)
+        page = window.pages.made(PAIR_PAGE)
+        assert isinstance(page, PairPage)
+        yield window, session, page
+    finally:
+        window.close()
+        # Tests of single widgets look at them as they come.
+        application.setStyleSheet("")
+        application.setPalette(palette)
+
+
 def test_the_whole_way_with_the_real_engine_and_the_starter_pair(
     qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,19 +204,7 @@ def test_the_whole_way_with_the_real_engine_and_the_starter_pair(
     draft = where.models / "starter-copy-Q4_1.gguf"
     draft.symlink_to(source)
     assert not starter_target_path(where.models).exists()
-    application = QApplication.instance()
-    assert isinstance(application, QApplication)
-    palette = application.palette()
-    preferences = Preferences()
-    window, appearance = make_window(application, preferences)
-    qtbot.addWidget(window)
-    window.show()
-    session = make_session(window, appearance, PreferencesFile(tmp_path / "preferences.json"), where)
-    try:
-        session.start()
-        window.show_page(PAIR_PAGE)
-        page = window.pages.made(PAIR_PAGE)
-        assert isinstance(page, PairPage)
+    with on_pair_page(qtbot, tmp_path / "preferences.json", where) as (window, session, page):
         controller = page.controller
         qtbot.waitUntil(lambda: controller.library_read and bool(controller.targets), timeout=PATIENCE)
         page.find_draft(draft)
@@ -215,12 +229,7 @@ def test_the_whole_way_with_the_real_engine_and_the_starter_pair(
         assert pair.draft is None
         assert session.preferences.target == draft
         assert session.preferences.draft is None
-    finally:
-        window.close()
-        draft.unlink()
-        # Tests of single widgets look at them as they come.
-        application.setStyleSheet("")
-        application.setPalette(palette)
+    draft.unlink()
 
 
 def write_pair(folder: Path) -> tuple[Path, Path]:
@@ -253,19 +262,7 @@ def test_the_whole_way_with_the_real_engine_and_mlx_folders(
     where = folders()
     where.create()
     target, draft = write_pair(where.models)
-    application = QApplication.instance()
-    assert isinstance(application, QApplication)
-    palette = application.palette()
-    preferences = Preferences()
-    window, appearance = make_window(application, preferences)
-    qtbot.addWidget(window)
-    window.show()
-    session = make_session(window, appearance, PreferencesFile(tmp_path / "preferences.json"), where)
-    try:
-        session.start()
-        window.show_page(PAIR_PAGE)
-        page = window.pages.made(PAIR_PAGE)
-        assert isinstance(page, PairPage)
+    with on_pair_page(qtbot, tmp_path / "preferences.json", where) as (window, session, page):
         controller = page.controller
         qtbot.waitUntil(lambda: target in {item.path for item in controller.targets}, timeout=PATIENCE)
         page.find_draft(target)
@@ -298,7 +295,3 @@ def test_the_whole_way_with_the_real_engine_and_mlx_folders(
         session.chats.stop()
         qtbot.waitUntil(lambda: not session.chats.busy, timeout=PATIENCE)
         assert session.pair.status.problem is None
-    finally:
-        window.close()
-        application.setStyleSheet("")
-        application.setPalette(palette)

@@ -60,6 +60,16 @@ class ErrorDialog(QDialog):
         self.setMinimumWidth(440)
 
 
+def end_question(dialog: QDialog, layout: QVBoxLayout, buttons: QDialogButtonBox) -> None:
+    """The answers to what a dialog asks, below all that it says."""
+    buttons.accepted.connect(dialog.accept)
+    buttons.rejected.connect(dialog.reject)
+    layout.addSpacing(6)
+    layout.addStretch(1)
+    layout.addWidget(buttons)
+    dialog.setMinimumWidth(440)
+
+
 def details_box(text: str) -> QPlainTextEdit:
     box = QPlainTextEdit(text)
     box.setReadOnly(True)

@@ -42,16 +42,7 @@ class DropVeil(QFrame):
             (Place.DRAFT, self.tr("Use as draft"), self.tr("A smaller model that guesses ahead.")),
         ):
             zone = QFrame()
-            zone.setObjectName("dropZone")
-            column = QVBoxLayout(zone)
-            column.addStretch(1)
-            for words, name in ((title, "emptyTitle"), (text, "quietNote")):
-                label = QLabel(words)
-                label.setObjectName(name)
-                label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-                label.setWordWrap(True)
-                column.addWidget(label)
-            column.addStretch(1)
+            say_in_zone(zone, title, text)
             row.addWidget(zone)
             self.zones[place] = zone
         self.hide()
@@ -93,3 +84,17 @@ class DropVeil(QFrame):
     def _mark(self, over: Place | None) -> None:
         for place, zone in self.zones.items():
             restyle(zone, over=place is over)
+
+
+def say_in_zone(zone: QFrame, title: str, text: str) -> None:
+    """What becomes of files that are dropped there, in the middle of it."""
+    zone.setObjectName("dropZone")
+    column = QVBoxLayout(zone)
+    column.addStretch(1)
+    for words, name in ((title, "emptyTitle"), (text, "quietNote")):
+        label = QLabel(words)
+        label.setObjectName(name)
+        label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        label.setWordWrap(True)
+        column.addWidget(label)
+    column.addStretch(1)

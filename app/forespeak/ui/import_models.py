@@ -23,6 +23,8 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.models.library import ImportWay
+from forespeak.ui.dialogs import end_question
+from forespeak.ui.drop_veil import say_in_zone
 from forespeak.ui.form import caption
 from forespeak.ui.model_details import breakable
 
@@ -41,21 +43,9 @@ class ImportVeil(QFrame):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setObjectName("dropZone")
+        say_in_zone(self, self.tr("Import"), self.tr("Into the models folder: copied, moved or linked."))
         self.setProperty("over", True)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        column = QVBoxLayout(self)
-        column.addStretch(1)
-        for words, name in (
-            (self.tr("Import"), "emptyTitle"),
-            (self.tr("Into the models folder: copied, moved or linked."), "quietNote"),
-        ):
-            label = QLabel(words)
-            label.setObjectName(name)
-            label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            label.setWordWrap(True)
-            column.addWidget(label)
-        column.addStretch(1)
         self.hide()
 
     def cover(self) -> None:
@@ -113,12 +103,7 @@ class ImportDialog(QDialog):
         self.ok = buttons.addButton(self.tr("Import"), QDialogButtonBox.ButtonRole.AcceptRole)
         self.ok.setProperty("primary", True)
         self.ok.setDefault(True)
-        buttons.accepted.connect(self.accept)
-        buttons.rejected.connect(self.reject)
-        layout.addSpacing(6)
-        layout.addStretch(1)
-        layout.addWidget(buttons)
-        self.setMinimumWidth(440)
+        end_question(self, layout, buttons)
 
     @property
     def way(self) -> ImportWay:

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QVBoxLayout, QW
 
 from forespeak.models.library import LibraryItem
 from forespeak.models.sizes import size_words
+from forespeak.ui.dialogs import end_question
 from forespeak.ui.model_details import breakable
 
 
@@ -36,12 +37,7 @@ class RemovalDialog(QDialog):
         self.remove.setAutoDefault(False)
         self.cancel = buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
         self.cancel.setDefault(True)
-        buttons.accepted.connect(self.accept)
-        buttons.rejected.connect(self.reject)
-        layout.addSpacing(6)
-        layout.addStretch(1)
-        layout.addWidget(buttons)
-        self.setMinimumWidth(440)
+        end_question(self, layout, buttons)
         self.cancel.setFocus()
 
     def _what_happens(self, item: LibraryItem) -> str:
