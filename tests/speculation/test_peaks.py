@@ -47,6 +47,19 @@ def test_nothing_high_is_missed(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
+def test_columns_hold_everything_high_and_say_where_it_stands(size: int) -> None:
+    for name, row in rows(size).items():
+        peaks = Peaks(row)
+        for height in (-math.inf, *(peaks.best - nats for nats in (0.0, 0.1, 3.0, 12.0, 30.0))):
+            places, scores, width = peaks.columns_reaching(height)
+            ids = (np.arange(scores.shape[0])[:, np.newaxis] * width + places).ravel()
+            assert np.isin(np.flatnonzero(row >= height), ids).all(), name
+            np.testing.assert_array_equal(scores.ravel(), row[ids], name)
+            assert (np.diff(ids) > 0).all(), name
+            assert not np.shares_memory(scores, row), name
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_as_many_as_were_asked_for_reach_the_height(size: int) -> None:
     for name, row in rows(size).items():
         for count in (1, 2, 40, 1_000, size, size + 1):

@@ -131,11 +131,8 @@ def directly(logits: NDArray[np.float32], chosen: SamplingSettings, allowed: NDA
 
     ids = np.arange(logits.size) if allowed is None else np.flatnonzero(allowed[: logits.size])
     best = float(logits[ids].max())
-    nats = SHOWN_NATS if chosen.temperature == 0.0 else NEGLIGIBLE_NATS * max(1.0, chosen.temperature)
-    ids = ids[logits[ids] >= best - nats]
+    ids = ids[logits[ids] >= best - NEGLIGIBLE_NATS * max(1.0, chosen.temperature)]
     scores = logits[ids].astype(np.float64)
-    if chosen.temperature == 0.0:
-        return Distribution(ids, normalised(scores), greedy=True)
     if 0 < chosen.top_k < ids.size:
         keep = scores >= np.sort(scores)[-chosen.top_k]
         ids, scores = ids[keep], scores[keep]
@@ -150,9 +147,11 @@ def directly(logits: NDArray[np.float32], chosen: SamplingSettings, allowed: NDA
     return Distribution(ids, normalised((scores - best) / chosen.temperature))
 
 
-@pytest.mark.parametrize("size", [1, 60, 4_097, 50_257, 151_936])
-@pytest.mark.parametrize("kind", ["heap", "peaked", "whole", "level", "holes"])
-def test_nothing_is_chosen_otherwise_than_by_looking_at_everything(size: int, kind: str) -> None:
+Rows = tuple[NDArray[np.float32], list[NDArray[np.bool_] | None]]
+
+
+def rows_and_masks(size: int, kind: str) -> Rows:
+    """A row of scores, and what may be allowed of it: everything, few, all but the best, the lowest, most."""
     randomness = np.random.default_rng(size)
     logits = randomness.normal(0.0, 2.0, size).astype(np.float32)
     if kind != "heap":
@@ -172,14 +171,47 @@ def test_nothing_is_chosen_otherwise_than_by_looking_at_everything(size: int, ki
     low[worst] = True
     most = randomness.random(size) < 0.9
     most[worst] = True
-    masks = [None, few, no_best, low, most, *([only_low] if np.isfinite(logits[only_low]).any() else [])]
-    for temperature in (0.0, 0.8, 4.0):
+    masks = [None, few, low, most]
+    masks += [mask for mask in (no_best, only_low) if np.isfinite(logits[mask[:size]]).any()]
+    return logits, masks
+
+
+SIZES, KINDS = [1, 60, 4_097, 50_257, 151_936], ["heap", "peaked", "whole", "level", "holes"]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_greedy_takes_the_first_of_the_best_and_shows_those_near_it(size: int, kind: str) -> None:
+    logits, masks = rows_and_masks(size, kind)
+    for allowed in masks:
+        choices = Sampler(SamplingSettings(temperature=0.0)).distribution(logits, [], allowed)
+        ids = np.arange(size) if allowed is None else np.flatnonzero(allowed[:size])
+        best = logits[ids].max()
+        token = int(ids[int(logits[ids].argmax())])
+        assert Sampler(SamplingSettings(temperature=0.0)).choose(choices, 5) == token
+        near = ids[logits[ids] >= best - SHOWN_NATS]
+        assert np.isin(near, choices.ids).all()
+        assert np.isin(choices.ids, ids).all()
+        assert (np.diff(choices.ids) > 0).all()
+        expected = np.exp(logits[choices.ids].astype(np.float64) - float(best))
+        expected /= expected.sum()
+        np.testing.assert_allclose(np.exp(choices.log_probabilities), expected, rtol=1e-5)
+        for one in (token, int(near[-1]), int(choices.ids[0])):
+            assert choices.probability(one) == pytest.approx(expected[choices.ids == one][0], rel=1e-5)
+        top = choices.top(3)
+        assert [share for _, share in top] == pytest.approx(np.sort(expected)[::-1][:3], rel=1e-5)
+        assert choices.probability(size) == 0.0
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_chosen_otherwise_than_by_looking_at_everything(size: int, kind: str) -> None:
+    logits, masks = rows_and_masks(size, kind)
+    for temperature in (0.8, 4.0):
         for top_k in (0, 1, 40, 300):
             for top_p, min_p in ((1.0, 0.0), (0.95, 0.05)):
                 chosen = SamplingSettings(temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=size)
                 for allowed in masks:
-                    if allowed is no_best and not np.isfinite(np.delete(logits, best)).any() and size > 1:
-                        continue
                     sampler = Sampler(chosen)
                     found, expected = sampler.distribution(logits, [], allowed), directly(logits, chosen, allowed)
                     np.testing.assert_array_equal(found.ids, expected.ids)

@@ -195,18 +195,19 @@ class AdaptiveDraftLength:
         share = _VAIN_PROBE_SHARE if self._paused and not self._can_pay else _PROBE_SHARE
         self._probe_seconds = min(self._probe_seconds + share * seconds, self._probe_price)
         self._steps += 1
-        self._since_plain = self._since_plain + 1 if step.tested_count else 0
-        drafted = step.tested_count + len(step.ignored)
+        tested, accepted = step.tested_count, step.accepted_count
+        self._since_plain = self._since_plain + 1 if tested else 0
+        drafted = tested + len(step.ignored)
         if step.source is not Source.DRAFT_MODEL or not drafted:
             self._unread += len(step.emitted)
             self._steps_paused += 1
         else:
             # One step that was kept waiting by something else must not decide.
-            expected = self._costs.target(1 + step.tested_count) + drafted * self._costs.draft_token
+            expected = self._costs.target(1 + tested) + drafted * self._costs.draft_token
             seconds = min(seconds, _WILDEST * (expected + self._unread * self._costs.draft_catch_up))
             self._costs.observe_draft(step.draft_seconds, drafted, self._unread)
             # All accepted: the draft has not read its own last token.
-            self._unread = int(step.accepted_count == drafted)
+            self._unread = int(accepted == drafted)
             if self._paused:
                 self._probe_seconds -= max(0.0, seconds - len(step.emitted) * self._costs.target(1))
             self.acceptance.observe(step)

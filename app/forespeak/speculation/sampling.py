@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forespeak.speculation.constraint import Constraint, Mask, NoTokenLeftError
-from forespeak.speculation.peaks import Peaks
+from forespeak.speculation.peaks import Columns, Peaks
 from forespeak.speculation.penalties import Dry, GrowingDry
 from forespeak.speculation.settings import SamplingSettings
 
@@ -35,16 +35,10 @@ out, and what they weigh with them. In replies of SmolLM2 135M that is 0.1 % tog
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distribution:
-    """The tokens that survived the filters and their log-probabilities, which add up to one.
-
-    `greedy` means that the most probable token is taken whatever the noise; the probabilities are then those at
-    temperature 1 and without filters, for showing, among the tokens within SHOWN_NATS of the best one: too high by the
-    share of the others, most often a thousandth of themselves.
-    """
+    """The tokens that survived the filters and their log-probabilities, which add up to one."""
 
     ids: NDArray[np.int64]
     log_probabilities: NDArray[np.float64]
-    greedy: bool = False
 
     def probability(self, token: int) -> float:
         found = (self.ids == token).nonzero()[0]
@@ -58,6 +52,66 @@ class Distribution:
         best = np.argpartition(-self.log_probabilities, count - 1)[:count]
         best = best[np.argsort(-self.log_probabilities[best], kind="stable")]
         return [(int(self.ids[i]), float(np.exp(self.log_probabilities[i]))) for i in best]
+
+
+class GreedyDistribution(Distribution):
+    """What there is at temperature 0: `token`, the most probable one, is taken whatever the noise.
+
+    The probabilities are for showing: those at temperature 1 and without filters, among the tokens within SHOWN_NATS
+    of the best one (and others that were looked at beside them), so too high by the share of the rest, most often a
+    thousandth of themselves. Ids and log-probabilities are worked out when somebody asks, which is seldom.
+    """
+
+    __slots__ = ("_best", "_columns", "_sum", "token")
+    token: int
+    _best: np.float32
+    _columns: Columns
+    _sum: float
+
+    def __init__(self, columns: Columns) -> None:
+        # Of several best ones the first counts, that with the lowest id: strips follow each other in the vocabulary.
+        strip, column = divmod(int(columns.scores.argmax()), columns.places.size)
+        best = columns.scores[strip, column]
+        hold = object.__setattr__
+        hold(self, "token", strip * columns.width + int(columns.places[column]))
+        hold(self, "_columns", columns)
+        hold(self, "_best", best)
+        hold(self, "_sum", float(np.add.reduce(np.exp(columns.scores - best), axis=None)))
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        begins = np.arange(self._columns.scores.shape[0])[:, np.newaxis] * self._columns.width
+        return (begins + self._columns.places).ravel()
+
+    @property
+    def log_probabilities(self) -> NDArray[np.float64]:
+        # One after the other: beside a huge score the logarithm would be lost.
+        return (self._columns.scores.ravel().astype(np.float64) - self._best) - math.log(self._sum)
+
+    def probability(self, token: int) -> float:
+        if token == self.token:
+            return 1.0 / self._sum
+        places, scores, width = self._columns
+        strip, place = divmod(token, width)
+        column = int(places.searchsorted(place))
+        if strip >= scores.shape[0] or column == places.size or places[column] != place:
+            return 0.0
+        return self._share(scores[strip, column])
+
+    def top(self, count: int) -> list[tuple[int, float]]:
+        places, scores, width = self._columns
+        highest: NDArray[np.float32] = np.maximum.reduce(scores, axis=0)
+        if 0 < count < places.size:
+            # As many tokens as wanted are that high already, one in each of these columns.
+            high = (highest >= np.partition(highest, -count)[-count]).nonzero()[0]
+            places, scores = places.take(high), scores.take(high, axis=1)
+        best = np.argsort(-scores, axis=None, kind="stable")[:count]
+        strips, columns = np.divmod(best, places.size)
+        tokens = (strips * width + places.take(columns)).tolist()
+        return [(token, self._share(score)) for token, score in zip(tokens, scores.take(best), strict=True)]
+
+    def _share(self, score: np.float32) -> float:
+        return math.exp(score - self._best) / self._sum
 
 
 def distribution(
@@ -77,8 +131,11 @@ def filtered(logits: NDArray[np.float32], settings: SamplingSettings, allowed: M
     Raises NoTokenLeftError if no token with a score above -inf is `allowed`.
     """
     if settings.temperature == 0.0:
+        if allowed is None:
+            peaks = Peaks(logits)
+            return GreedyDistribution(peaks.columns_reaching(peaks.best - SHOWN_NATS))
         ids, row = _contenders(logits, SHOWN_NATS, 0, allowed)
-        return Distribution(ids, _log_softmax(row.astype(np.float64)), greedy=True)
+        return GreedyDistribution(Columns(ids, row[np.newaxis], logits.size))
     ids, row = _contenders(logits, NEGLIGIBLE_NATS * max(1.0, settings.temperature), settings.top_k, allowed)
     scores = row.astype(np.float64)
     best = float(scores.max())
@@ -268,7 +325,7 @@ class Sampler:
 
     def scores(self, choices: Distribution, position: int, stream: Stream = Stream.TARGET) -> NDArray[np.float64]:
         """What the choice maximises, for each id of `choices`: log p + g, or log p alone when greedy."""
-        if choices.greedy or choices.ids.size == 1:
+        if isinstance(choices, GreedyDistribution) or choices.ids.size == 1:
             return choices.log_probabilities
         noise = uniform_noise(self.settings.seed, stream, position, choices.ids)
         perturbed: NDArray[np.float64] = choices.log_probabilities - np.log(-np.log(noise))
@@ -276,6 +333,8 @@ class Sampler:
 
     def choose(self, choices: Distribution, position: int, stream: Stream = Stream.TARGET) -> int:
         """The token at `position`, counted from the start of the prompt."""
+        if isinstance(choices, GreedyDistribution):
+            return choices.token
         return int(choices.ids[int(self.scores(choices, position, stream).argmax())])
 
     def uniform(self, position: int, stream: Stream) -> float:

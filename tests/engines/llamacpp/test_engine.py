@@ -21,6 +21,7 @@ from forespeak.engines.engine import (
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.errors import UserFacingError
 from forespeak.speculation.events import Event, Finished
+from forespeak.speculation.sampling import Sampler
 from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import FinishReason, Origin, Source, Step, text_of
 from prompts import PROMPTS
@@ -55,13 +56,19 @@ def test_same_seed_same_words(engine: LlamaEngine, prompt: str, sampling: Sampli
         assert text_of(steps) == text_of(plain)
 
 
-def test_penalties_hold_at_every_verified_position(engine: LlamaEngine) -> None:
+def test_penalties_hold_at_every_verified_position(engine: LlamaEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     sampling = SamplingSettings(
         temperature=0.7, seed=5, repeat_penalty=1.3, frequency_penalty=0.2, presence_penalty=0.1
     )
-    plain, _ = run(engine, ask(PROMPTS["repeat"], sampling=sampling))
-    drafted, _ = run(engine, ask(PROMPTS["repeat"], sampling=sampling, sources=(Source.DRAFT_MODEL,)))
+    plain, _ = run(engine, ask(PROMPTS["repeat"], sampling=sampling, max_tokens=32))
+    drafting = ask(PROMPTS["repeat"], sampling=sampling, max_tokens=32, sources=(Source.DRAFT_MODEL,), draft_length=8)
+    drafted, _ = run(engine, drafting)
     assert ids(drafted) == ids(plain)
+    # This text tells: were the draft's own tokens not penalised in the check, other words would come.
+    after = Sampler.after
+    monkeypatch.setattr(Sampler, "after", lambda sampler, logits, tokens, _drafted: after(sampler, logits, tokens, ()))
+    overlooked, _ = run(engine, drafting)
+    assert ids(overlooked) != ids(plain)
 
 
 def test_drafts_are_accepted_and_counted(engine: LlamaEngine, f32: Path) -> None:
