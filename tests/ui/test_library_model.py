@@ -102,7 +102,7 @@ def test_a_damaged_model_says_so_in_words(model: LibraryModel) -> None:
     assert index.data(ProblemRole) is True
     assert model.index(row, Column.FIT).data(BadgeRole) is None
     assert "Part 2 of 3 is missing." in index.data(Qt.ItemDataRole.AccessibleTextRole)
-    assert index.data(Qt.ItemDataRole.ToolTipRole).count("\n") == 2
+    assert index.data(Qt.ItemDataRole.ToolTipRole).count("<br>") == 2
 
 
 def test_screen_readers_hear_what_a_figure_is(model: LibraryModel) -> None:

@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 from forespeak.models.hub_results import Gate, HubModel
 from forespeak.ui.repo_list import RepoList
 from forespeak.ui.theme import DARK
+from forespeak.ui.tool_tips import plain_tip
 from ui.hub_doubles import model
 
 
@@ -94,4 +95,4 @@ def test_long_names_are_cut_and_painted(repos: RepoList) -> None:
     repos.select(long.repo)
     repos.set_theme(DARK)
     assert not repos.grab().isNull()
-    assert str(repos.repos.index(0).data(Qt.ItemDataRole.ToolTipRole)) == long.repo
+    assert str(repos.repos.index(0).data(Qt.ItemDataRole.ToolTipRole)) == plain_tip(long.repo)

@@ -36,6 +36,7 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.ui.theme import LIGHT, Theme
+from forespeak.ui.tool_tips import plain_tip
 
 SEARCH_DELAY_MS = 150
 ChatIdRole = Qt.ItemDataRole.UserRole + 1
@@ -118,7 +119,7 @@ class ChatListModel(QAbstractListModel):
         if role in {Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole, Qt.ItemDataRole.AccessibleTextRole}:
             return row.text
         if role == Qt.ItemDataRole.ToolTipRole and row.entry is not None:
-            return row.text
+            return plain_tip(row.text)
         if role == ChatIdRole:
             return None if row.entry is None else row.entry.id
         if role == BusyRole:

@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from forespeak.ui.compare_parts import plain_tip
 from forespeak.ui.compare_values import HistoryRow
 from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, Theme, ui_font
+from forespeak.ui.tool_tips import plain_tip
 
 SEARCH_DELAY_MS = 150
 _ROW = Qt.ItemDataRole.UserRole

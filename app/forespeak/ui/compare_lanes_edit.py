@@ -12,11 +12,12 @@ from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushB
 
 from forespeak.compare.lanes import OFF_NAME, Lane
 from forespeak.speculation.trace import Source
-from forespeak.ui.compare_parts import ElidedChoice, plain_tip
+from forespeak.ui.compare_parts import ElidedChoice
 from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.form import number_box
 from forespeak.ui.icons import icon
 from forespeak.ui.theme import LIGHT, Theme
+from forespeak.ui.tool_tips import plain_tip
 
 MOST = 6
 LENGTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)

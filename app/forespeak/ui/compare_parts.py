@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
@@ -80,11 +78,6 @@ def words_label(words: str = "", *, variant: str = "") -> QLabel:
     if variant:
         label.setProperty(variant, True)
     return label
-
-
-def plain_tip(words: str) -> str:
-    """Words that may look like markup, for a tool tip, which would take them for it."""
-    return f"<qt>{escape(words).replace(chr(10), '<br>')}</qt>" if words else ""
 
 
 def tone_colour(theme: Theme, tone: Tone) -> str:

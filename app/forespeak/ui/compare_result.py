@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.ui.compare_charts import ResultCharts
-from forespeak.ui.compare_parts import card, plain_tip, words_label
+from forespeak.ui.compare_parts import card, words_label
 from forespeak.ui.compare_table import FiguresTable
 from forespeak.ui.compare_values import ResultValues, SpeedUps
 from forespeak.ui.compare_verdict import SpeedUpRows, VerdictCard
@@ -25,6 +25,7 @@ from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.form import scrolled
 from forespeak.ui.replay_view import ReplayView
 from forespeak.ui.theme import LIGHT, MarkStyle, Theme
+from forespeak.ui.tool_tips import plain_tip
 
 _NARROW = 620
 EXPORTS = ("png", "html", "md", "json", "csv")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+from forespeak.ui.tool_tips import plain_tip
 
 
 class ElidedLabel(QLabel):
@@ -42,5 +42,4 @@ class ElidedLabel(QLabel):
     def _cut(self) -> None:
         shown = self.fontMetrics().elidedText(self._words, Qt.TextElideMode.ElideMiddle, max(self.width(), 40))
         self.setText(shown)
-        # Escaped: a tool tip takes what looks like markup for markup.
-        self.setToolTip(escape(self._words) if shown != self._words else "")
+        self.setToolTip(plain_tip(self._words) if shown != self._words else "")

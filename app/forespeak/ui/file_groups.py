@@ -20,6 +20,7 @@ from forespeak.ui.fit_words import fit_words
 from forespeak.ui.hub_verdicts import GroupVerdict
 from forespeak.ui.recommended import SizeFit
 from forespeak.ui.theme import LIGHT, Theme
+from forespeak.ui.tool_tips import plain_tip
 
 SIDES, GAP = 30, 10
 """What a row leaves free at both sides together, and between its parts, in pixels."""
@@ -213,7 +214,9 @@ class GroupRow(QFrame):
         about = self.tr("Reads the beginning of the file, a few megabytes, and compares its vocabulary with {0}.")
         if view.group.format is ModelFormat.MLX:
             about = self.tr("Reads the model's tokenizer, a few megabytes, and compares its vocabulary with {0}.")
-        self.other.setToolTip(about.format(judged.target) if self._asks_for_verdict and not judged.judging else "")
+        self.other.setToolTip(
+            plain_tip(about.format(judged.target)) if self._asks_for_verdict and not judged.judging else ""
+        )
         self.button.setToolTip(self.tr("Load it as the target.") if copy is not None and copy.same_repo else "")
         wanted = "primaryButton" if view.recommended and not view.progress and copy is None else ""
         if self.button.objectName() != wanted:

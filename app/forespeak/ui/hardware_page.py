@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
 
 from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QPaintEvent
@@ -27,6 +26,7 @@ from forespeak.ui.hardware_controller import HardwareController
 from forespeak.ui.hardware_words import placement_lines
 from forespeak.ui.preferences import Preferences
 from forespeak.ui.restyle import restyle
+from forespeak.ui.tool_tips import plain_tip
 
 _ALL, _AS_TARGET = -1, -2
 """In a box of layers: as many as fit, and as many as of the target."""
@@ -281,8 +281,7 @@ class _DeviceBox(QComboBox):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip:
-            # Escaped: a tool tip takes what looks like markup for markup.
-            self.setToolTip(escape(self.currentText()))
+            self.setToolTip(plain_tip(self.currentText()))
         return super().event(event)
 
 

@@ -14,6 +14,7 @@ from forespeak.models.library import LibraryItem
 from forespeak.models.sizes import size_words
 from forespeak.ui.badge import BadgeTone
 from forespeak.ui.hub_words import parameter_words
+from forespeak.ui.tool_tips import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
 ItemRole = Qt.ItemDataRole.UserRole + 1
@@ -262,8 +263,8 @@ class LibraryModel(QAbstractTableModel):
             fit = self.fit_of(item)
             return "" if fit is None else fit.why
         if column is Column.NAME:
-            return "\n".join(part for part in (item.name, item.unusable_because, str(item.path)) if part)
-        return str(item.root.path) if column is Column.WHERE else ""
+            return plain_tip("\n".join(part for part in (item.name, item.unusable_because, str(item.path)) if part))
+        return plain_tip(str(item.root.path)) if column is Column.WHERE else ""
 
 
 def _look_of(fit: FitWords | None) -> tuple[str, BadgeTone] | None:

@@ -26,6 +26,7 @@ from forespeak.ui.draft_sources import button_words, chain_words
 from forespeak.ui.restyle import restyle
 from forespeak.ui.source_menu import SourceMenu
 from forespeak.ui.theme import Theme
+from forespeak.ui.tool_tips import plain_tip
 
 WIDEST_NAME = 30
 """Of a model's name in a chip, in average characters."""
@@ -79,7 +80,7 @@ class Chip(QPushButton):
     def set_words(self, caption: str, value: str, tooltip: str = "", tone: Tone = Tone.PLAIN) -> None:
         self._words = (caption, value)
         self.setAccessibleName(f"{caption}: {value}")
-        self.setToolTip(tooltip)
+        self.setToolTip(plain_tip(tooltip))
         restyle(self._caption, tone=tone.value)
         self._cut()
         self.updateGeometry()
@@ -141,7 +142,7 @@ class ModelChip(Chip):
             action = menu.addAction(choice.name)
             action.setCheckable(True)
             action.setChecked(choice.path == self._current)
-            action.setToolTip(str(choice.path))
+            action.setToolTip(plain_tip(str(choice.path)))
             group.addAction(action)
             action.triggered.connect(_picker(self.picked, choice.path))
         if self._place is Place.DRAFT:

@@ -25,6 +25,7 @@ from forespeak.models.roots import Root, RootKind
 from forespeak.models.sizes import size_words
 from forespeak.ui.form import caption
 from forespeak.ui.library_state import LibraryState
+from forespeak.ui.tool_tips import plain_tip
 
 LEAST_WORDS = 200
 """What the folder's path and facts need beside the buttons, in pixels; else they stand above them."""
@@ -75,7 +76,7 @@ class FolderBar(QFrame):
         self._folder = None if own is None else own.path
         self._path_words = "" if own is None else short_path(own.path)
         self._cut()
-        self.path.setToolTip("" if own is None else str(own.path))
+        self.path.setToolTip("" if own is None else plain_tip(str(own.path)))
         parts = []
         if state.read:
             count = state.own_count
@@ -169,7 +170,7 @@ class FoldersDialog(QDialog):
     def _show(self, path: Path, label: str, mine: bool) -> None:
         entry = QListWidgetItem(f"{label}\n{short_path(path)}")
         entry.setData(Qt.ItemDataRole.UserRole, path if mine else None)
-        entry.setToolTip(str(path))
+        entry.setToolTip(plain_tip(str(path)))
         self.list.addItem(entry)
 
     @Slot()

@@ -34,6 +34,7 @@ from forespeak.ui.badge import BadgeTone, badge_size, paint_badge
 from forespeak.ui.hub_words import age_words, count_words, parameter_words
 from forespeak.ui.row_paint import paint_words
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, TEXT_PIXELS, Theme, ui_font
+from forespeak.ui.tool_tips import plain_tip
 
 Index = QModelIndex | QPersistentModelIndex
 _MARGIN = 12
@@ -88,8 +89,7 @@ class RepoListModel(QAbstractListModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return model.repo
         if role == Qt.ItemDataRole.ToolTipRole:
-            # Plain text: a name may not be taken for markup.
-            return model.repo
+            return plain_tip(model.repo)
         if role == Qt.ItemDataRole.AccessibleTextRole:
             badges = [words for words, _ in self.badges(model)]
             return ", ".join([model.name, *badges, *self.facts(model), *self.figures(model)])
