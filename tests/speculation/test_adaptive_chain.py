@@ -160,7 +160,8 @@ def test_a_lookup_is_never_slower_than_none_and_as_good_as_the_best_fixed_length
     }
     rate = run.rate(adaptive(costs, source), LONGEST)
     assert rate >= 0.98 * plain
-    assert rate >= 0.97 * max(fixed.values())
+    # A reply has to show that it copies before long drafts are tested.
+    assert rate >= (0.97 if copied < 0.9 else 0.96) * max(fixed.values())
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -17,16 +17,15 @@ from forespeak.speculation.trace import SpeculationState, Step, StepCosts
 
 _SUPPORTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Lower ends of the ranges of support that are told apart."""
-_PRIORS = tuple(1.0 - 1.4 / (1.0 + support) ** 0.8 for support in _SUPPORTS)
-_PRIOR_WEIGHT = 3.0
+_PRIORS = tuple(1.0 - 1.5 / (1.0 + support) ** 0.75 for support in _SUPPORTS)
+"""Below what all texts together show (1 - 1.5 / (1 + support)): those are mostly the ones that repeat themselves, and
+what is lost on the others is not got back."""
+_PRIOR_WEIGHT = 6.0
 _MEMORY = 48.0
 """Tokens that an estimate remembers, per range."""
-_RECENT = 0.15
-"""Weight of the newest continuation in what is known of the last few: one reply copies, the next one does not, and the
-ranges one by one would notice too slowly."""
 _FIRST_TRUST = 0.4
-"""How far what was learned of other texts is believed at the beginning of a reply."""
-_MOST_TRUST = 1.1
+"""How far what was learned of other texts is believed of a first token at the beginning of a reply."""
+_BELIEF = 3.0
 _FOLLOW = 0.05
 _STATE_EVERY = 8
 _IDLE_STEPS = 32
@@ -41,8 +40,6 @@ class AdaptiveLookup:
         """Of the first tokens of continuations: whether the text goes on as it did there is decided here."""
         self._going = _Estimates()
         """Of those behind a right one."""
-        self._expected = self._came = 0.0
-        """Of the first tokens of the last few continuations: how many should have been right, and how many were."""
         self.begin()
         self._pending = EMPTY_DRAFT
         self._steps = 0
@@ -57,7 +54,8 @@ class AdaptiveLookup:
 
     def begin(self) -> None:
         """A reply begins: whether it will copy nobody knows yet."""
-        self._expected, self._came = 1.0, _FIRST_TRUST
+        self._beginning = _Trust(_FIRST_TRUST, newest=0.06, most=1.1)
+        self._continuing = _Trust(1.0, newest=0.05, most=1.02)
 
     def consider(self, draft: Draft) -> None:
         """This is what the source proposes for the coming step, tested or not."""
@@ -72,7 +70,7 @@ class AdaptiveLookup:
         price = 1.0 - rate * catch_up
         keep, best, gain, chance = 0, 0.0, 0.0, 1.0
         for place, support in enumerate(draft.support):
-            chance *= self.chance(support) if place == 0 else self._going.estimate(_range_of(support))
+            chance *= self.chance(support) if place == 0 else self._chance_to_go_on(support)
             gain += chance
             value = price * gain - rate * (self._costs.target(place + 2) - self._costs.target(1))
             if value > best:
@@ -81,7 +79,10 @@ class AdaptiveLookup:
 
     def chance(self, support: int) -> float:
         """The probability that a continuation begins right, if `support` tokens before it agree."""
-        return min(0.99, self._begun.estimate(_range_of(support)) * min(_MOST_TRUST, self._came / self._expected))
+        return min(0.99, self._begun.estimate(_range_of(support)) * self._beginning.factor)
+
+    def _chance_to_go_on(self, support: int) -> float:
+        return min(0.995, self._going.estimate(_range_of(support)) * self._continuing.factor)
 
     def learn(self, step: Step) -> None:
         """From a step, whoever drafted for it: what was proposed before it is compared with what came."""
@@ -90,12 +91,9 @@ class AdaptiveLookup:
         self._found += _FOLLOW * (bool(draft.tokens) - self._found)
         for place, token in enumerate(step.emitted[: len(draft.tokens)]):
             right, range_ = token.id == draft.tokens[place], _range_of(draft.support[place])
-            if place == 0:
-                self._expected += _RECENT * (self._begun.estimate(range_) - self._expected)
-                self._came += _RECENT * (right - self._came)
-                self._begun.count(range_, right)
-            else:
-                self._going.count(range_, right)
+            estimates, trust = (self._going, self._continuing) if place else (self._begun, self._beginning)
+            trust.see(estimates.estimate(range_), right)
+            estimates.count(range_, right)
             if not right:
                 break
         self._since_tested += 1
@@ -138,6 +136,31 @@ class AdaptiveLookup:
             return SpeculationState(False, words, 0, costs)
         words = f"A check of {length + 1} tokens costs {milliseconds(check)}, a plain step {milliseconds(plain)}"
         return SpeculationState(True, f"{words}; {found}.", length, costs)
+
+
+class _Trust:
+    """How the last few tokens of this reply fared against what was to be expected of them.
+
+    One reply copies, the next one does not, and the ranges one by one would notice too slowly. `first`: the factor to
+    begin with, which counts for as much as `_BELIEF` tokens; `newest`: weight of the newest token later on; `most`: the
+    factor at most.
+    """
+
+    def __init__(self, first: float, *, newest: float, most: float) -> None:
+        self._expected, self._came = 1.0, first
+        self._newest = newest
+        self._most = most
+        self._seen = 0
+
+    @property
+    def factor(self) -> float:
+        return min(self._most, self._came / self._expected)
+
+    def see(self, expected: float, right: bool) -> None:
+        self._seen += 1
+        weight = max(self._newest, 1.0 / (self._seen + _BELIEF))
+        self._expected += weight * (expected - self._expected)
+        self._came += weight * (right - self._came)
 
 
 class _Estimates:
