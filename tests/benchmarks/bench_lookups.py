@@ -38,7 +38,8 @@ from forespeak.speculation.ngram import PromptLookup
 from forespeak.speculation.ngram_mod import NgramMod
 from forespeak.speculation.sampling import Sampler
 from forespeak.speculation.settings import SamplingSettings
-from forespeak.speculation.trace import DraftedToken, Origin, Source, Step, Token
+from forespeak.speculation.trace import Source
+from speculation.played_step import played_draft
 
 LONGEST = 48
 SHORTEST = 20
@@ -100,17 +101,7 @@ def play(
         draft = chain.propose(min(controller.next_length(), len(reply.tokens) - written - 1))
         accepted = common_prefix_length(draft.tokens, reply.tokens[written:])
         emitted = reply.tokens[written : written + accepted + 1]
-        end = Origin.TARGET if not draft.tokens else Origin.BONUS if accepted == len(draft.tokens) else Origin.CORRECTED
-        step = Step(
-            index,
-            (
-                *(Token(token, "x", Origin.ACCEPTED, draft.source) for token in emitted[:-1]),
-                Token(emitted[-1], "x", end),
-            ),
-            tuple(DraftedToken(token, "y") for token in draft.tokens[accepted:]),
-            source=draft.source,
-            target_seconds=costs.target_seconds(1 + len(draft.tokens)) * noise(),
-        )
+        step = played_draft(index, draft, emitted, costs, slower=noise())
         seconds += step.target_seconds
         controller.observe(step)
         chain.accept(emitted)

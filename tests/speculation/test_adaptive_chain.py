@@ -18,7 +18,8 @@ from forespeak.speculation.ngram import PromptLookup
 from forespeak.speculation.ngram_cache import NgramCache
 from forespeak.speculation.sampling import Distribution, Sampler
 from forespeak.speculation.settings import SamplingSettings
-from forespeak.speculation.trace import DraftedToken, Origin, Source, Step, Token
+from forespeak.speculation.trace import Origin, Source, Step, Token
+from speculation.played_step import played_draft
 
 LONGEST = 32
 MACHINES = {
@@ -106,7 +107,10 @@ class Run:
             while accepted < len(draft.tokens) and draft.tokens[accepted] == truth[accepted]:
                 accepted += 1
             emitted = self.text[at : at + accepted + 1]
-            step = self._step(index, draft, accepted, emitted, oracle)
+            step = played_draft(index, draft, emitted, self.costs, read=0 if oracle is None else oracle.read)
+            if draft.source is Source.DRAFT_MODEL:
+                assert oracle is not None
+                oracle._unread = int(accepted == len(draft.drafted))
             seconds += step.draft_seconds + step.target_seconds
             at += len(emitted)
             if source is not None:
@@ -114,29 +118,6 @@ class Run:
             if isinstance(source, AdaptiveChain):
                 source.learn(step)
         return (at - self.prompt) / seconds
-
-    def _step(self, index: int, draft: Draft, accepted: int, emitted: Sequence[int], oracle: Oracle | None) -> Step:
-        drafting = 0.0
-        if draft.source is Source.DRAFT_MODEL:
-            assert oracle is not None
-            drafting = len(draft.drafted) * self.costs.draft_token + oracle.read * self.costs.draft_catch_up
-            oracle._unread = int(accepted == len(draft.drafted))
-        own = Origin.TARGET if not draft.tokens else Origin.BONUS if accepted == len(draft.tokens) else Origin.CORRECTED
-        q = [draft.probability(place) for place in range(len(draft.drafted))]
-        return Step(
-            index,
-            (
-                *(Token(t, "x", Origin.ACCEPTED, draft.source, 0.9, q[i]) for i, t in enumerate(emitted[:-1])),
-                Token(emitted[-1], "x", own),
-            ),
-            tuple(
-                DraftedToken(draft.tokens[i], "y", draft_probability=q[i]) for i in range(accepted, len(draft.tokens))
-            ),
-            tuple(DraftedToken(t, "y") for t in draft.dropped),
-            draft.source,
-            drafting,
-            self.costs.target_seconds(1 + len(draft.tokens)),
-        )
 
 
 def adaptive(machine: Costs, source: Source = Source.PROMPT_LOOKUP) -> AdaptiveChain:

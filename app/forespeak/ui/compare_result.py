@@ -91,9 +91,7 @@ class CompareResult(QWidget):
         inner.addWidget(self.notes)
         column.addWidget(frame)
         column.addStretch(1)
-        self._area: QScrollArea = scrolled(self._inside)
-        # Its parts have the focus, and pass the keys on that scroll it.
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area: QScrollArea = scrolled(self._inside, parts_have_focus=True)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self._area)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from forespeak.speculation.trace import Step
@@ -69,9 +69,7 @@ class CompareRunning(QWidget):
         inner.addWidget(self.problem)
         inner.addWidget(self.note)
         inner.addStretch(1)
-        self._area: QScrollArea = scrolled(inside)
-        # Its parts have the focus, and pass the keys on that scroll it.
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area: QScrollArea = scrolled(inside, parts_have_focus=True)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(10)

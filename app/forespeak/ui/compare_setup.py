@@ -96,9 +96,7 @@ class CompareSetup(QWidget):
         prompts_column.addWidget(self.prompts)
         column.addWidget(prompts)
         column.addStretch(1)
-        self._area = scrolled(inside)
-        # Its parts have the focus, and pass the keys on that scroll it.
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area = scrolled(inside, parts_have_focus=True)
         below = QFrame()
         row = QHBoxLayout(below)
         row.setContentsMargins(0, 8, 6, 0)

@@ -68,8 +68,11 @@ def form_of(page: QWidget) -> FormLayout:
     return form
 
 
-def scrolled(page: QWidget, *, see_through: bool = False) -> QScrollArea:
-    """`see_through`: what lies behind shows through, and the keyboard goes to the page's own parts alone."""
+def scrolled(page: QWidget, *, see_through: bool = False, parts_have_focus: bool = False) -> QScrollArea:
+    """`parts_have_focus`: the keyboard goes to the page's own parts alone, which pass the keys on that scroll it.
+
+    `see_through`: the same, and what lies behind shows through.
+    """
     area = QScrollArea()
     area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)
@@ -78,8 +81,9 @@ def scrolled(page: QWidget, *, see_through: bool = False) -> QScrollArea:
     for field in page.findChildren(QWidget):
         if isinstance(field, (QComboBox, QAbstractSpinBox)):
             leave_wheel_to_page(field)
-    if see_through:
+    if see_through or parts_have_focus:
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    if see_through:
         area.viewport().setAutoFillBackground(False)
         page.setAutoFillBackground(False)
     return area
