@@ -23,11 +23,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.bench_pairs import CHAIN
 from benchmarks.pair_runs import ask, generate, geometric_mean, load
 from benchmarks.relatives import CACHE
 from forespeak.compare.prompts import suite
 from forespeak.engines.engine import TextSourceSettings
+from forespeak.pairing.candidates import LOOKUP_SOURCES
 from forespeak.speculation import adaptive_lookup
 from forespeak.speculation.adaptive_chain import AdaptiveChain
 from forespeak.speculation.adaptive_lookup import AdaptiveLookup
@@ -35,7 +35,7 @@ from forespeak.speculation.costs import Costs, RunningCosts
 from forespeak.speculation.draft import DraftSource
 from forespeak.speculation.language_model import common_prefix_length
 from forespeak.speculation.ngram import PromptLookup
-from forespeak.speculation.ngram_mod import NgramMod
+from forespeak.speculation.ngram_cache import NgramCache
 from forespeak.speculation.sampling import Sampler
 from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import Source
@@ -89,7 +89,7 @@ def play(
     settings = TextSourceSettings()
     members: dict[Source, DraftSource] = {
         Source.PROMPT_LOOKUP: PromptLookup(settings.prompt_lookup),
-        Source.NGRAM_MOD: NgramMod(settings.ngram_mod, shared=settings.shared),
+        Source.NGRAM_CACHE: NgramCache(settings.ngram_cache, shared=settings.shared),
     }
     chain = AdaptiveChain(members, judges, None, running, LONGEST)
     controller = chain.controller
@@ -115,7 +115,7 @@ def one_round(replies: Sequence[Reply], costs: Costs, seed: int, jitter: float) 
     order = list(range(len(replies)))
     chance.shuffle(order)
     running = RunningCosts(costs)
-    judges = {source: AdaptiveLookup(running) for source in CHAIN}
+    judges = {source: AdaptiveLookup(running) for source in LOOKUP_SOURCES}
     found = {
         number: play(replies[number], costs, running, judges, lambda: max(0.5, chance.gauss(1.0, jitter)))
         for number in order

@@ -2,9 +2,10 @@
 
     python tests/benchmarks/bench_pairs.py [--pairs F32+Q4_1,…] [--lengths 2,4,8] [--tokens 200] [--runs 1] [--first]
 
-The pairs are relatives of the starter model; "F32+ngram" drafts with a chain of prompt lookup and ngram-mod. One prompt
-of each kind, T = 0 and 0.8, the same seed for all ways, in turning order. `--first` measures only the first reply of a
-pair never seen before. Ratios are decode rates against plain of the same repetition; medians over repetitions.
+The pairs are relatives of the starter model; "F32+ngram" drafts with what is offered where no second model does. One
+prompt of each kind, T = 0 and 0.8, the same seed for all ways, in turning order. `--first` measures only the first
+reply of a pair never seen before. Ratios are decode rates against plain of the same repetition; medians over
+repetitions.
 
 "within" is the same ratio by the replies' own plain steps: where many of Auto's steps drafted nothing, what they took
 tells what a plain reply would have taken at the very same time, and so what drafting cost, whatever the machine did
@@ -24,12 +25,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.pair_runs import PAIR_PROMPTS, ask, generate, geometric_mean, load
 from forespeak.engines.engine import Start
+from forespeak.pairing.candidates import LOOKUP_SOURCES
 from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import Source, Step
 
 PAIRS = "F32+Q4_1,F32+Q2_K,F16+Q4_1,Q8_0+Q2_K,Q4_1+Q4_1,F32+ngram"
 KINDS = ("code", "prose", "rewrite", "json", "list", "translation")
-CHAIN = (Source.PROMPT_LOOKUP, Source.NGRAM_MOD)
 ENOUGH_PLAIN_STEPS = 20
 
 
@@ -58,7 +59,7 @@ def main() -> None:
     for pair in options.pairs.split(","):
         target, draft = pair.split("+")
         engine = load(target, None if draft == "ngram" else draft)
-        sources = CHAIN if draft == "ngram" else (Source.DRAFT_MODEL,)
+        sources = LOOKUP_SOURCES if draft == "ngram" else (Source.DRAFT_MODEL,)
         pair_plain: list[float] = []
         pair_fixed: list[float] = []
         pair_within: list[float] = []

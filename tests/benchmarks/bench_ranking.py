@@ -33,7 +33,7 @@ from benchmarks.relatives import NAMES, relative
 from forespeak.engines.engine import LoadRequest, LoadSettings
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.models.vocabulary import cached_header
-from forespeak.pairing.candidates import acceptance_of
+from forespeak.pairing.candidates import LOOKUP_SOURCES, acceptance_of
 from forespeak.pairing.machine_speed import MachineSpeed, measured_bandwidth, timings_of
 from forespeak.pairing.model_names import parse_name
 from forespeak.pairing.model_shape import file_shape
@@ -45,7 +45,6 @@ from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import Source
 
 PAIRS = ("F32+Q4_1", "F32+Q2_K", "F16+Q4_1", "Q8_0+Q2_K", "Q4_1+Q4_1", "F32+ngram")
-CHAIN = (Source.PROMPT_LOOKUP, Source.NGRAM_MOD)
 NEAR = 0.03
 """Speed-ups that are measured as near to each other as this may stand in either order."""
 WANTED_ORDER, WANTED_ERROR = 0.80, 0.25
@@ -100,7 +99,7 @@ def prediction(pair: str, speed: MachineSpeed, *, held_out: bool) -> Prediction:
 def measured(pair: str, tokens: int, temperatures: list[float]) -> Measured:
     target, draft = pair.split("+")
     engine = load(target, None if draft == "ngram" else draft)
-    sources = CHAIN if draft == "ngram" else (Source.DRAFT_MODEL,)
+    sources = LOOKUP_SOURCES if draft == "ngram" else (Source.DRAFT_MODEL,)
     plain, ratios, turn = [], [], 0
     for temperature in temperatures:
         for kind in KINDS:

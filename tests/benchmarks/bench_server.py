@@ -61,12 +61,12 @@ from benchmarks.pair_runs import (
 from benchmarks.relatives import relative
 from benchmarks.server_process import Server
 from forespeak.engines.llamacpp.engine import LlamaEngine
+from forespeak.pairing.candidates import LOOKUP_SOURCES
 from forespeak.speculation.trace import Source
 
 CONTEXT = 4096
 LENGTHS = (3, 6, 8, 16)
 NGRAM_TYPES = ("ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache")
-CHAIN = (Source.NGRAM_MAP_K4V, Source.NGRAM_MOD, Source.PROMPT_LOOKUP)
 SHORT = 64
 """A reply of fewer tokens says little about a rate."""
 
@@ -184,7 +184,7 @@ def compare_ngrams(bench: Bench) -> None:
     """Model-free drafts where text is repeated: the server's types against our sources and their chain."""
     theirs = [variant for kind in NGRAM_TYPES for variant in servers(bench, kind, "--spec-type", kind)]
     ours = [Contender(f"ours {source.value}", sources=(source,)) for source in TEXT_SOURCES]
-    ours.append(Contender("ours chain", sources=CHAIN))
+    ours.append(Contender("ours chain", sources=LOOKUP_SOURCES))
     # One of theirs, one of ours, in turn.
     contenders = [contender for pair in zip_longest(theirs, ours) for contender in pair if contender is not None]
     engine = load("F32", None, threads=bench.options.threads, context=CONTEXT)

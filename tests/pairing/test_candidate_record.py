@@ -43,7 +43,7 @@ def test_a_way_without_a_model_has_the_targets_own_tokens() -> None:
     lookup = Candidate(CandidateKind.LOOKUP, "Look words up in the text", sources=LOOKUP_SOURCES)
     record = candidate_record(lookup)
     assert (record["verdict"], record["path"], record["size_bytes"]) == ("same", None, None)
-    assert record["sources"] == ["prompt-lookup", "ngram-mod"]
+    assert record["sources"] == ["prompt-lookup", "ngram-cache"]
     assert candidate_record(replace(lookup, excluded="No."))["verdict"] == "cannot"
 
 

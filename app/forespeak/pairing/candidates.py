@@ -124,7 +124,7 @@ class Knowledge:
     learned: Callable[[Offer], tuple[float, float] | None] = lambda _: None
 
 
-LOOKUP_SOURCES = (Source.PROMPT_LOOKUP, Source.NGRAM_MOD)
+LOOKUP_SOURCES = (Source.PROMPT_LOOKUP, Source.NGRAM_CACHE)
 """What drafts where no second model does."""
 _WITH_A_MODEL = (CandidateKind.DRAFT_MODEL, CandidateKind.REQUANTISED)
 _DEAREST = 0.95

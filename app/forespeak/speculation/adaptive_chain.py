@@ -7,7 +7,7 @@ was found that promises more than what drafting with the model brings on the ave
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from forespeak.speculation.adaptive import AdaptiveDraftLength
 from forespeak.speculation.adaptive_lookup import AdaptiveLookup, trimmed
@@ -61,16 +61,26 @@ class AdaptiveChain(Chain):
             rate, catch_up = self._model.rate, self._costs.draft_catch_up
             # What it emits itself it need not read later.
             most = max(self._model.worth + rate * catch_up, 0.0)
-        for source, judge in self._lookups.items():
-            found = self.ask(source, min(limit, self._longest))
-            judge.consider(found)
-            length, worth = judge.worth_testing(found, rate, catch_up)
+        found = self._look_up(min(limit, self._longest))
+        doubt = _doubt(found)
+        for judge, draft in found:
+            length, worth = judge.worth_testing(draft, rate, catch_up, doubt)
             if length and worth > most:
-                best, most = trimmed(found, length), worth
+                best, most = trimmed(draft, length), worth
         if best.tokens or self._model is None:
             return best
         allowed = min(limit, self._model.limit())
         return self.ask(Source.DRAFT_MODEL, allowed) if allowed > 0 else EMPTY_DRAFT
+
+    def _look_up(self, limit: int) -> list[tuple[AdaptiveLookup, Draft]]:
+        """The continuations that were found, each with its judge."""
+        found = []
+        for source, judge in self._lookups.items():
+            draft = self.ask(source, limit)
+            judge.consider(draft)
+            if draft.tokens:
+                found.append((judge, draft))
+        return found
 
     @property
     def controller(self) -> ChainDraftLength:
@@ -133,6 +143,17 @@ class ChainDraftLength:
 
     def observe(self, step: Step) -> None:
         self._chain.learn(step)
+
+
+def _doubt(found: Sequence[tuple[AdaptiveLookup, Draft]]) -> float:
+    """How much less sure each may be where they begin differently: they cannot all be right."""
+    if len(found) < 2:
+        return 1.0
+    chances: dict[int, float] = {}
+    for judge, draft in found:
+        first = draft.tokens[0]
+        chances[first] = max(chances.get(first, 0.0), judge.chance(draft.support[0]))
+    return 1.0 / max(1.0, sum(chances.values()))
 
 
 def _capital(words: str) -> str:

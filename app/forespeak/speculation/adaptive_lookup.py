@@ -61,14 +61,15 @@ class AdaptiveLookup:
         """This is what the source proposes for the coming step, tested or not."""
         self._pending = draft
 
-    def worth_testing(self, draft: Draft, rate: float, catch_up: float = 0.0) -> tuple[int, float]:
+    def worth_testing(self, draft: Draft, rate: float, catch_up: float = 0.0, doubt: float = 1.0) -> tuple[int, float]:
         """How many leading tokens to test, and what that is worth, in tokens, against a plain step; 0, 0.0 for none.
 
         `rate`: tokens per second that time is worth elsewhere. `catch_up`: seconds that another source will need for
-        each token that is emitted without it.
+        each token that is emitted without it. `doubt`: a factor on the chance that the draft begins right, for what
+        others propose in its place.
         """
         price = 1.0 - rate * catch_up
-        keep, best, gain, chance = 0, 0.0, 0.0, 1.0
+        keep, best, gain, chance = 0, 0.0, 0.0, doubt
         for place, support in enumerate(draft.support):
             chance *= self.chance(support) if place == 0 else self._chance_to_go_on(support)
             gain += chance
