@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QMainWindow, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QMainWindow, QMenu, QVBoxLayout, QWidget
+
+from forespeak.ui.plain_label import PlainLabel
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class ShortcutsDialog(QDialog):
         form.setHorizontalSpacing(32)
         form.setVerticalSpacing(8)
         for words, keys in [*lines, *_writing_keys()]:
-            label = QLabel(keys)
+            label = PlainLabel(keys)
             label.setProperty("muted", True)
             form.addRow(words, label)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)

@@ -9,7 +9,6 @@ from pathlib import Path
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QSizePolicy,
@@ -22,6 +21,7 @@ from shiboken6 import isValid
 from forespeak.models.token_lookup import text_of_token, tokens_written
 from forespeak.ui.background import Worker
 from forespeak.ui.form import caption, number_box
+from forespeak.ui.plain_label import PlainLabel
 
 Biases = tuple[tuple[int, float], ...]
 
@@ -189,7 +189,7 @@ class _Row(QWidget):
         self.entry.setAccessibleName(self.tr("Token"))
         self.entry.setFixedWidth(140)
         self.entry.editingFinished.connect(self._entered)
-        self.text = QLabel()
+        self.text = PlainLabel()
         self.text.setProperty("muted", True)
         self.text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.box = number_box(_BANNED, 100.0, 0.5, self._moved)

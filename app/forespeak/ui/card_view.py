@@ -6,9 +6,10 @@ from urllib.parse import urljoin
 
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QGuiApplication, QHelpEvent, QResizeEvent
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPushButton, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPushButton, QToolTip, QVBoxLayout, QWidget
 
 from forespeak.ui.message_body import MessageBody
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.text_look import Look
 from forespeak.ui.theme import LIGHT, MarkStyle, Theme
 
@@ -105,10 +106,9 @@ class LinkDialog(QDialog):
         self._address = address
         self.setObjectName("linkDialog")
         self.setWindowTitle(self.tr("Open a link"))
-        title = QLabel(self.tr("Open this page in your browser?"))
+        title = PlainLabel(self.tr("Open this page in your browser?"))
         title.setObjectName("dialogTitle")
-        where = QLabel(address)
-        where.setTextFormat(Qt.TextFormat.PlainText)
+        where = PlainLabel(address)
         where.setWordWrap(True)
         where.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard

@@ -24,7 +24,6 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QPainter, QPal
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
-    QLabel,
     QLineEdit,
     QListView,
     QMenu,
@@ -35,6 +34,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import LIGHT, Theme
 from forespeak.ui.tool_tips import plain_tip
 
@@ -240,7 +240,7 @@ class ChatList(QWidget):
         self.view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.view.setUniformItemSizes(False)
-        self.empty = QLabel()
+        self.empty = PlainLabel()
         self.empty.setObjectName("quietNote")
         self.empty.setWordWrap(True)
         self.empty.setVisible(False)

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Slot
-from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog, QLabel, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog, QPushButton, QVBoxLayout
 
 from forespeak.errors import UserFacingError
 from forespeak.ui.background import Worker
 from forespeak.ui.compare_page import ComparePage
+from forespeak.ui.plain_label import PlainLabel
 
 PICTURE = "png"
 Export = Callable[[str, str, Path, bool], None]
@@ -23,7 +24,7 @@ class PrivateDialog(QDialog):
     def __init__(self, parent: ComparePage) -> None:
         super().__init__(parent)
         self.setWindowTitle(self.tr("Save the result"))
-        text = QLabel(self.tr("This comparison was made on your own text. It is left out unless you want it in."))
+        text = PlainLabel(self.tr("This comparison was made on your own text. It is left out unless you want it in."))
         text.setWordWrap(True)
         self.box = QCheckBox(self.tr("Include my prompts and the replies to them"))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)

@@ -8,7 +8,6 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt,
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -22,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from forespeak.ui.compare_values import HistoryRow
 from forespeak.ui.flow_row import FlowRow
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, Theme, ui_font
 from forespeak.ui.tool_tips import plain_tip
 
@@ -113,8 +113,7 @@ class CompareHistory(QWidget):
         self.list.itemActivated.connect(self._activated)
         self.list.itemChanged.connect(self._edited)
         self.list.itemSelectionChanged.connect(self._show_buttons)
-        self.empty = QLabel()
-        self.empty.setTextFormat(Qt.TextFormat.PlainText)
+        self.empty = PlainLabel()
         self.empty.setWordWrap(True)
         self.empty.setProperty("muted", True)
         self.new_button = QPushButton(self.tr("New comparison"))

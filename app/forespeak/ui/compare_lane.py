@@ -8,12 +8,13 @@ from functools import cache
 
 from PySide6.QtCore import QRect, Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from forespeak.speculation.trace import Step, StepCounter
 from forespeak.ui.charts import StepsStrip
 from forespeak.ui.elided_label import ElidedLabel
 from forespeak.ui.message_body import MessageBody
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.provenance import TokenRef
 from forespeak.ui.text_look import Look
 from forespeak.ui.theme import LIGHT, MarkStyle, Theme
@@ -78,7 +79,7 @@ class LaneView(QFrame):
         self._steps: tuple[Step, ...] = ()
         self.name = ElidedLabel(self)
         self.name.setProperty("heading", True)
-        self.rate = QLabel(self)
+        self.rate = PlainLabel(self)
         self.text = _Text(self)
         self.strip = StepsStrip(_STRIP_ROWS, self)
         # Lanes keep their widths while these words grow.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from forespeak.compare.lanes import OFF_NAME, Lane
 from forespeak.speculation.trace import Source
@@ -16,6 +16,7 @@ from forespeak.ui.compare_parts import ElidedChoice
 from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.form import number_box
 from forespeak.ui.icons import icon
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import LIGHT, Theme
 from forespeak.ui.tool_tips import plain_tip
 
@@ -191,7 +192,7 @@ class LanesEdit(QWidget):
         self._added: tuple[LaneOption, ...] = ()
         """Those of an earlier comparison, and of files, which were not found"""
         self.rows: list[_LaneRow] = []
-        off = QLabel(self.tr("Off: the target alone. The other lanes are compared with it."))
+        off = PlainLabel(self.tr("Off: the target alone. The other lanes are compared with it."))
         off.setWordWrap(True)
         self.add_button = QPushButton(self.tr("Add a lane"))
         self.add_button.clicked.connect(self._add_clicked)

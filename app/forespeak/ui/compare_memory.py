@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Qt, Slot
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.compare.lanes import Plan
 from forespeak.models.memory import Fit, MemoryPlan, SuggestionKind
 from forespeak.ui.background import Worker
 from forespeak.ui.compare_parts import words_label
 from forespeak.ui.pair_controller import MemoryCheck
+from forespeak.ui.plain_label import PlainLabel
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class MemoryDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("memoryDialog")
         self.setWindowTitle(self.tr("Not enough memory"))
-        title = QLabel(self.tr("This comparison does not fit into memory"))
+        title = PlainLabel(self.tr("This comparison does not fit into memory"))
         title.setObjectName("dialogTitle")
         title.setWordWrap(True)
         self.words = [words_label(self._words_of(each, alone=len(found) == 1)) for each in found]

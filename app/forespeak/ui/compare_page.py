@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, Qt, Slot
 from PySide6.QtGui import QPainter, QPixmap, QResizeEvent
-from PySide6.QtWidgets import QLabel, QStackedWidget, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QTabWidget, QVBoxLayout, QWidget
 
 from forespeak.ui.compare_history import CompareHistory
 from forespeak.ui.compare_result import CompareResult
@@ -16,6 +16,7 @@ from forespeak.ui.compare_two import CompareTwo
 from forespeak.ui.compare_values import HistoryRow, ResultValues
 from forespeak.ui.navigation import PageWidget
 from forespeak.ui.notices import Toast
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import LIGHT, MarkStyle, Theme
 
 WIDE_MARGIN, NARROW_MARGIN = 40, 14
@@ -31,7 +32,7 @@ class ComparePage(PageWidget):
         self.setObjectName("comparePage")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._theme = LIGHT
-        self.title = QLabel(self.tr("Compare"))
+        self.title = PlainLabel(self.tr("Compare"))
         self.title.setProperty("title", True)
         self.setup = CompareSetup(suites)
         self.running = CompareRunning()

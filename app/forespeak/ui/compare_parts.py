@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
     QFrame,
-    QLabel,
     QSizePolicy,
     QStyle,
     QStyleOptionComboBox,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.ui.compare_values import Tone
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import Theme
 
 SIDE_BY_SIDE_FROM = 640
@@ -34,8 +34,7 @@ def card(heading: str = "", parent: QWidget | None = None) -> tuple[QFrame, QVBo
     column.setContentsMargins(18, 14, 18, 16)
     column.setSpacing(10)
     if heading:
-        label = QLabel(heading, frame)
-        label.setTextFormat(Qt.TextFormat.PlainText)
+        label = PlainLabel(heading, frame)
         # Lanes' names stand in some: they may be long.
         label.setWordWrap(True)
         label.setProperty("muted", True)
@@ -69,10 +68,9 @@ class ElidedChoice(QComboBox):
         return self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideMiddle, room - 4)
 
 
-def words_label(words: str = "", *, variant: str = "") -> QLabel:
+def words_label(words: str = "", *, variant: str = "") -> PlainLabel:
     """A wrapping label of plain text that can be selected. `variant`: a property of the style sheet."""
-    label = QLabel(words)
-    label.setTextFormat(Qt.TextFormat.PlainText)
+    label = PlainLabel(words)
     label.setWordWrap(True)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     if variant:

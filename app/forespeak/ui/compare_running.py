@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from forespeak.speculation.trace import Step
 from forespeak.ui.compare_lane import LaneView
 from forespeak.ui.compare_parts import SideBySide, time_words, words_label
 from forespeak.ui.form import scrolled
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import LIGHT, MarkStyle, Theme
 
 
@@ -31,7 +32,7 @@ class CompareRunning(QWidget):
         self.bar = QProgressBar()
         self.bar.setRange(0, 1000)
         self.bar.setTextVisible(False)
-        self.left = QLabel()
+        self.left = PlainLabel()
         self.left.setProperty("muted", True)
         self.pause_button = QPushButton(self.tr("Pause"))
         self.stop_button = QPushButton(self.tr("End now"))

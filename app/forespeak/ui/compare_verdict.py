@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QBoxLayout, QFrame, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QSizePolicy, QVBoxLayout, QWidget
 
 from forespeak.ui.charts import CardChart
 from forespeak.ui.compare_parts import ratio_words, tone_colour, words_label
 from forespeak.ui.compare_values import ResultValues, SpeedUp, Tone
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import LIGHT, TEXT_PIXELS, Theme, ui_font
 
 _ROW = 26
@@ -30,7 +31,7 @@ class VerdictCard(QFrame):
         self.setProperty("card", True)
         self._theme = LIGHT
         self._tone = Tone.EVEN
-        self.ratio = QLabel()
+        self.ratio = PlainLabel()
         self.ratio.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
         self.headline = words_label()
         self.headline.setStyleSheet("font-size: 15px; font-weight: 600;")

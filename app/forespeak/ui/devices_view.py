@@ -6,11 +6,12 @@ import re
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.ui.form import caption
 from forespeak.ui.hardware_controller import HardwareController
 from forespeak.ui.hardware_words import device_words
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import code_font
 
@@ -27,9 +28,8 @@ class DevicesView(QWidget):
         self._grid.setHorizontalSpacing(16)
         self._grid.setVerticalSpacing(4)
         self._grid.setColumnStretch(1, 1)
-        self._labels: list[QLabel] = []
+        self._labels: list[PlainLabel] = []
         self.state = caption("")
-        self.state.setTextFormat(Qt.TextFormat.PlainText)
         self.again = QPushButton(self.tr("Look again"))
         self.why = QPushButton(self.tr("Why is my GPU not used?"))
         self.why.setCheckable(True)
@@ -37,9 +37,8 @@ class DevicesView(QWidget):
         self.again.clicked.connect(controller.look)
         for button in (self.again, self.why):
             button.setAutoDefault(False)
-        self.reasons = QLabel()
+        self.reasons = PlainLabel()
         self.reasons.setWordWrap(True)
-        self.reasons.setTextFormat(Qt.TextFormat.PlainText)
         self.reasons.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
@@ -59,7 +58,7 @@ class DevicesView(QWidget):
         buttons.addWidget(self.again)
         buttons.addWidget(self.why)
         buttons.addStretch(1)
-        heading = QLabel(self.tr("Devices"))
+        heading = PlainLabel(self.tr("Devices"))
         restyle(heading, heading=True)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 6, 0, 0)
@@ -120,8 +119,7 @@ class DevicesView(QWidget):
         findings = self._controller.findings
         for place, device in enumerate(() if findings is None else findings.devices):
             for column, words in enumerate((device.name, device_words(device))):
-                label = QLabel(_LONG_WORD.sub(_foldable, words))
-                label.setTextFormat(Qt.TextFormat.PlainText)
+                label = PlainLabel(_LONG_WORD.sub(_foldable, words))
                 label.setWordWrap(column == 1 or _LONG_WORD.search(words) is not None)
                 restyle(label, muted=column == 1)
                 self._grid.addWidget(label, place, column, Qt.AlignmentFlag.AlignTop)

@@ -11,7 +11,6 @@ from PySide6.QtGui import QDesktopServices, QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QVBoxLayout,
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from forespeak.engines.engine import Died, Failed
 from forespeak.errors import UserFacingError
+from forespeak.ui.plain_label import PlainLabel
 
 Problem = UserFacingError | Failed | Died
 
@@ -36,7 +36,7 @@ class ErrorDialog(QDialog):
         layout.setSpacing(10)
         for words, name in ((problem.what, "dialogTitle"), (problem.why, "dialogText"), (problem.remedy, "dialogText")):
             if words:
-                label = QLabel(words)
+                label = PlainLabel(words)
                 label.setObjectName(name)
                 label.setWordWrap(True)
                 label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -89,9 +89,9 @@ class CrashDialog(QDialog):
         self._log_file = log_file
         self.setObjectName("crashDialog")
         self.setWindowTitle(self.tr("A fault in Forespeak"))
-        title = QLabel(self.tr("Forespeak made a mistake."))
+        title = PlainLabel(self.tr("Forespeak made a mistake."))
         title.setObjectName("dialogTitle")
-        text = QLabel(
+        text = PlainLabel(
             self.tr(
                 "The window tries to go on; your chats are saved as they grow. "
                 "The report below says where it happened. It holds no text of your chats."
@@ -99,7 +99,7 @@ class CrashDialog(QDialog):
         )
         text.setObjectName("dialogText")
         text.setWordWrap(True)
-        where = QLabel(self.tr("Log file: {path}").format(path=log_file))
+        where = PlainLabel(self.tr("Log file: {path}").format(path=log_file))
         where.setObjectName("dialogText")
         where.setWordWrap(True)
         where.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

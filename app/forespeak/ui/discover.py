@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QStackedWidget,
@@ -29,6 +28,7 @@ from forespeak.ui.hub_controller import HubController, RepoStatus, SearchState, 
 from forespeak.ui.hub_problems import problem_words
 from forespeak.ui.hub_style import hub_style_sheet
 from forespeak.ui.icons import icon
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.repo_list import RepoList
 from forespeak.ui.repo_view import RepoView
 from forespeak.ui.search_field import SearchField
@@ -76,10 +76,9 @@ class DiscoverTab(QWidget):
         self.list.repoChosen.connect(self._chosen)
         self.list.repoOpened.connect(self._opened)
         self.list.moreWanted.connect(controller.load_more)
-        self.footer = QLabel()
+        self.footer = PlainLabel()
         self.footer.setProperty("caption", True)
         self.footer.setWordWrap(True)
-        self.footer.setTextFormat(Qt.TextFormat.PlainText)
         self.more_button = QPushButton()
         self.more_button.clicked.connect(self._more)
         self.state = StatePanel()

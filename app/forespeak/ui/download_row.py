@@ -7,7 +7,6 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QProgressBar,
     QPushButton,
     QSizePolicy,
@@ -26,6 +25,7 @@ from forespeak.ui.elided_label import ElidedLabel
 from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.hub_words import left_words, speed_words
 from forespeak.ui.icons import icon
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import LIGHT, Theme
 
@@ -358,9 +358,8 @@ def _tr(words: str) -> str:
     return QCoreApplication.translate("DownloadRow", words)
 
 
-def _label(parent: QWidget) -> QLabel:
-    label = QLabel(parent)
-    label.setTextFormat(Qt.TextFormat.PlainText)
+def _label(parent: QWidget) -> PlainLabel:
+    label = PlainLabel(parent)
     # A long name must not make the page wider than the window.
     label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
     return label

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QComboBox,
-    QLabel,
     QPushButton,
     QStackedWidget,
     QVBoxLayout,
@@ -22,6 +21,7 @@ from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.form import scrolled
 from forespeak.ui.hub_style import hub_style_sheet
 from forespeak.ui.hub_words import left_words, speed_words
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.state_panel import StatePanel
 from forespeak.ui.theme import LIGHT, Theme
 from forespeak.ui.web_page import open_web_page
@@ -46,7 +46,7 @@ class DownloadsTab(QWidget):
         self._theme = LIGHT
         self.rows: dict[str, DownloadRow] = {}
         self._moving: str | None = None
-        self.summary = QLabel()
+        self.summary = PlainLabel()
         self.summary.setProperty("heading", True)
         self.summary.setWordWrap(True)
         self.limit = QComboBox()
@@ -66,7 +66,7 @@ class DownloadsTab(QWidget):
         self._list.setSpacing(10)
         self._list.addStretch(1)
         self.area = scrolled(inside)
-        self.note = QLabel(
+        self.note = PlainLabel(
             self.tr(
                 "Downloads go on while you chat. They stop when Forespeak is closed, and go on where they were when it "
                 "opens again."

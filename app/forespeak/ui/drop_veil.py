@@ -6,9 +6,10 @@ from pathlib import Path
 
 from PySide6.QtCore import QMimeData, QPoint, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from forespeak.ui.model_picker import Place
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 
 
@@ -92,7 +93,7 @@ def say_in_zone(zone: QFrame, title: str, text: str) -> None:
     column = QVBoxLayout(zone)
     column.addStretch(1)
     for words, name in ((title, "emptyTitle"), (text, "quietNote")):
-        label = QLabel(words)
+        label = PlainLabel(words)
         label.setObjectName(name)
         label.setAlignment(Qt.AlignmentFlag.AlignCenter)
         label.setWordWrap(True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from forespeak.ui.icons import icon
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import Theme
 
 
@@ -17,10 +18,10 @@ class EmptyConversation(QWidget):
         column = QVBoxLayout(self)
         column.setAlignment(Qt.AlignmentFlag.AlignCenter)
         column.setSpacing(8)
-        self._icon = QLabel(self)
-        self._title = QLabel(self.tr("Ask something to begin"), self)
+        self._icon = PlainLabel(self)
+        self._title = PlainLabel(self.tr("Ask something to begin"), self)
         self._title.setProperty("heading", True)
-        self._hint = QLabel(
+        self._hint = PlainLabel(
             self.tr(
                 "Every word of the reply shows who chose it. Code and rewriting gain most:\n"
                 "try a function with tests, or paste a text and ask for a small change."

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.models.formats import NO_MLX, ModelFormat, mlx_is_installed
 from forespeak.models.gguf import GgufKind
@@ -18,6 +18,7 @@ from forespeak.models.sizes import size_words
 from forespeak.ui.badge import Badge, BadgeTone
 from forespeak.ui.fit_words import fit_words
 from forespeak.ui.hub_verdicts import GroupVerdict
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.recommended import SizeFit
 from forespeak.ui.theme import LIGHT, Theme
 from forespeak.ui.tool_tips import plain_tip
@@ -69,9 +70,8 @@ class GroupRow(QFrame):
         super().__init__(parent)
         self.view = view
         self._sure = False
-        self.name = QLabel(self)
+        self.name = PlainLabel(self)
         self.name.setObjectName("rowName")
-        self.name.setTextFormat(Qt.TextFormat.PlainText)
         self.advice = Badge(parent=self)
         self.fit = Badge(parent=self)
         self.here = Badge(parent=self)
@@ -366,9 +366,8 @@ def _other_words(groups: Sequence[HubFileGroup]) -> str:
     return tr("Also in this repo, and no models: {0}.").format(tr(" and ").join(parts)) if parts else ""
 
 
-def _caption(parent: QWidget) -> QLabel:
-    label = QLabel(parent)
+def _caption(parent: QWidget) -> PlainLabel:
+    label = PlainLabel(parent)
     label.setProperty("caption", True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
     return label

@@ -13,13 +13,13 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QFrame,
     QGridLayout,
-    QLabel,
     QScrollArea,
     QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 
 _LINE = 32
@@ -107,9 +107,9 @@ def leave_wheel_to_page(field: QWidget) -> None:
         field.installEventFilter(_Wheel(field))
 
 
-def caption(words: str) -> QLabel:
+def caption(words: str) -> PlainLabel:
     """A word of explanation, small and grey."""
-    label = QLabel(words)
+    label = PlainLabel(words)
     label.setProperty("caption", True)
     label.setWordWrap(True)
     return label
@@ -127,9 +127,9 @@ def add_row(form: FormLayout | QFormLayout, words: str, field: QWidget, explanat
     form.addRow(field_label(words), stacked(field, caption(explanation)))
 
 
-def field_label(words: str) -> QLabel:
+def field_label(words: str) -> PlainLabel:
     """As high as a field of one line, so that the two stand on one line."""
-    label = QLabel(words)
+    label = PlainLabel(words)
     label.setFixedHeight(_LINE)
     return label
 
@@ -141,7 +141,7 @@ def stacked(*parts: QWidget) -> QWidget:
     column.setContentsMargins(0, 0, 0, 0)
     column.setSpacing(3)
     for part in parts:
-        if isinstance(part, QLabel):
+        if isinstance(part, PlainLabel):
             # Close to the field also where a form has more room than it needs.
             part.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         column.addWidget(part)
@@ -185,7 +185,7 @@ class CheckedRow:
 
 def add_heading(form: FormLayout | QFormLayout, words: str, explanation: str) -> None:
     """What the rows below belong to."""
-    heading = QLabel(words)
+    heading = PlainLabel(words)
     heading.setProperty("heading", True)
     whole = stacked(heading, caption(explanation))
     whole.layout().setContentsMargins(0, 10, 0, 0)  # type: ignore[union-attr]

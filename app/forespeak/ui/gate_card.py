@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.models.hub_results import Gate
 from forespeak.ui.hub_account import TokenStatus
 from forespeak.ui.icons import icon
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import Theme
 from forespeak.ui.token_entry import TokenEntry
 
@@ -21,13 +22,12 @@ class GateCard(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("gateCard")
-        self.title = QLabel()
+        self.title = PlainLabel()
         self.title.setProperty("heading", True)
         self.title.setWordWrap(True)
-        self.text = QLabel()
+        self.text = PlainLabel()
         self.text.setProperty("muted", True)
         self.text.setWordWrap(True)
-        self.text.setTextFormat(Qt.TextFormat.PlainText)
         self.page_button = QPushButton(self.tr("Open its page"))
         self.page_button.clicked.connect(self.pageRequested)
         self.retry_button = QPushButton(self.tr("Look again"))

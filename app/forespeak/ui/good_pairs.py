@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.models.formats import ModelFormat, mlx_is_installed
 from forespeak.models.good_pairs import GoodModel, GoodPair, best_first
@@ -16,6 +16,7 @@ from forespeak.ui.fit_words import fit_words
 from forespeak.ui.folding_row import FoldingRow
 from forespeak.ui.form import caption, scrolled
 from forespeak.ui.pair_fetcher import PairFetcher, PairProgress, PairStep
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
 
@@ -32,11 +33,11 @@ class PairRow(FoldingRow):
         super().__init__(WIDE_FROM, 260, parent)
         self.pair = pair
         self.fit = fit
-        self.title = QLabel(pair.title)
+        self.title = PlainLabel(pair.title)
         self.title.setProperty("heading", True)
         self.title.setWordWrap(True)
         self.good_for = caption(pair.good_for)
-        self.models = QLabel(f"{_named(pair.target)}\n{_named(pair.draft)}")
+        self.models = PlainLabel(f"{_named(pair.target)}\n{_named(pair.draft)}")
         self.models.setWordWrap(True)
         self.publishers = caption(f"{pair.target.repo}\n{pair.draft.repo}")
         words = fit_words(fit, pair.size_bytes)
@@ -51,7 +52,7 @@ class PairRow(FoldingRow):
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setRange(0, 1000)
-        self.note = QLabel()
+        self.note = PlainLabel()
         self.note.setWordWrap(True)
         self.grid.setContentsMargins(16, 12, 16, 12)
         self.grid.setHorizontalSpacing(18)
@@ -136,7 +137,7 @@ class GoodPairs(QWidget):
         self._fetcher = fetcher
         self._theme: Theme | None = None
         self.rows: dict[str, PairRow] = {}
-        title = QLabel(self.tr("Good pairs to begin with"))
+        title = PlainLabel(self.tr("Good pairs to begin with"))
         title.setProperty("heading", True)
         self.intro = caption(
             self.tr(

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFileDialog,
     QFrame,
-    QLabel,
     QMenu,
     QPushButton,
     QRadioButton,
@@ -27,6 +26,7 @@ from forespeak.ui.dialogs import end_question
 from forespeak.ui.drop_veil import say_in_zone
 from forespeak.ui.form import caption
 from forespeak.ui.model_details import breakable
+from forespeak.ui.plain_label import PlainLabel
 
 NOTE_INDENT = 29
 """Where the words of a radio button begin, in pixels."""
@@ -64,7 +64,7 @@ class ImportDialog(QDialog):
         self.setObjectName("importDialog")
         self.setWindowTitle(self.tr("Import models"))
         name = f"“{breakable(paths[0].name)}”" if len(paths) == 1 else self.tr("{count} files").format(count=len(paths))
-        title = QLabel(self.tr("How shall {name} come into the models folder?").format(name=name))
+        title = PlainLabel(self.tr("How shall {name} come into the models folder?").format(name=name))
         title.setObjectName("dialogTitle")
         title.setWordWrap(True)
         layout = QVBoxLayout(self)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.models.gguf import GgufKind
 from forespeak.models.library import LibraryItem
@@ -17,6 +17,7 @@ from forespeak.ui.form import scrolled
 from forespeak.ui.hub_words import parameter_words
 from forespeak.ui.library_model import FitWords
 from forespeak.ui.models_folder import short_path
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import Theme
 
 MOST_FILES = 12
@@ -51,7 +52,7 @@ class ModelDetails(QFrame):
         self._theme: Theme | None = None
         self.item: LibraryItem | None = None
         self._shown: tuple[LibraryItem, FitWords | None, str, str] | None = None
-        self.title = QLabel()
+        self.title = PlainLabel()
         self.title.setProperty("heading", True)
         self.title.setWordWrap(True)
         self.title.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -61,10 +62,10 @@ class ModelDetails(QFrame):
         badges.addWidget(self.format_badge)
         badges.addWidget(self.fit_badge)
         badges.addStretch(1)
-        self.problem = QLabel()
+        self.problem = PlainLabel()
         self.problem.setProperty("danger", True)
         self.problem.setWordWrap(True)
-        self.note = QLabel()
+        self.note = PlainLabel()
         self.note.setProperty("caption", True)
         self.note.setWordWrap(True)
         self.buttons = [ActionButton(action) for action in actions]
@@ -137,11 +138,10 @@ class ModelDetails(QFrame):
             *self.facts_of(item),
         ]
         for row, (name, words) in enumerate((name, words) for name, words in facts if words):
-            key = QLabel(name)
+            key = PlainLabel(name)
             key.setProperty("caption", True)
-            value = QLabel(breakable(words))
+            value = PlainLabel(breakable(words))
             value.setWordWrap(True)
-            value.setTextFormat(Qt.TextFormat.PlainText)
             if value.text() == words:
                 # What was made breakable would be copied with invisible signs in it; paths have an action for that.
                 value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QListWidget,
     QListWidgetItem,
     QPushButton,
@@ -25,6 +24,7 @@ from forespeak.models.roots import Root, RootKind
 from forespeak.models.sizes import size_words
 from forespeak.ui.form import caption
 from forespeak.ui.library_state import LibraryState
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.tool_tips import plain_tip
 
 LEAST_WORDS = 200
@@ -44,9 +44,9 @@ class FolderBar(QFrame):
         self.setObjectName("folderBar")
         self._folder: Path | None = None
         self._path_words = ""
-        self.path = QLabel()
+        self.path = PlainLabel()
         self.path.setMinimumWidth(40)
-        self.facts = QLabel()
+        self.facts = PlainLabel()
         self.facts.setProperty("caption", True)
         words = QVBoxLayout()
         words.setSpacing(1)

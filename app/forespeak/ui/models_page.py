@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QTabBar, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTabBar, QTabWidget, QVBoxLayout, QWidget
 
 from forespeak.ui.my_models import MyModels
 from forespeak.ui.navigation import PageWidget
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import Theme
 
 WIDE_MARGIN, NARROW_MARGIN = 40, 14
@@ -56,7 +57,7 @@ class ModelsPage(PageWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.my_models = my_models
         self._theme: Theme | None = None
-        title = QLabel(self.tr("Models"))
+        title = PlainLabel(self.tr("Models"))
         title.setProperty("title", True)
         self.title = title
         self._bar = RoomyBar()

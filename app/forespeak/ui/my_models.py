@@ -14,7 +14,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QLabel,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -33,6 +32,7 @@ from forespeak.ui.library_table import LibraryTable
 from forespeak.ui.model_actions import ModelActions
 from forespeak.ui.model_details import ModelDetails
 from forespeak.ui.models_folder import FolderBar, FoldersDialog
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.target_verdicts import TargetVerdicts
 from forespeak.ui.task_bar import PageToast, TaskBar
 from forespeak.ui.theme import Theme
@@ -103,11 +103,11 @@ class MyModels(QWidget):
         self.search, self.format_box, self.partner_box = head.search, head.format_box, head.partner_box
         self.pairs_button, self.refresh_button = head.pairs_button, head.refresh_button
         self.import_button = head.import_button
-        self.scan_words = QLabel()
+        self.scan_words = PlainLabel()
         self.scan_words.setProperty("caption", True)
         # A label of a fixed size does not make the whole page be laid out and painted with each new count.
         self.scan_words.setFixedSize(280, 18)
-        self.nothing = QLabel()
+        self.nothing = PlainLabel()
         self.nothing.setObjectName("quietNote")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.nothing.setWordWrap(True)

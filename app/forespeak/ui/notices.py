@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QToolButton, QVBoxLayout, QWidget
+
+from forespeak.ui.plain_label import PlainLabel
 
 TOAST_MS = 8000
 
@@ -19,7 +21,7 @@ class Banner(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("banner")
-        self.label = QLabel()
+        self.label = PlainLabel()
         self.label.setWordWrap(True)
         self.action = QPushButton()
         self.action.clicked.connect(self.actionRequested)
@@ -61,7 +63,7 @@ class Toast(QFrame):
         super().__init__(parent)
         self.setObjectName("toast")
         self._undo: Callable[[], None] | None = None
-        self.label = QLabel()
+        self.label = PlainLabel()
         self.button = QPushButton()
         self.button.setObjectName("toastButton")
         self.button.clicked.connect(self.undo)
@@ -123,10 +125,10 @@ class ModelCard(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("modelCard")
-        self.title = QLabel()
+        self.title = PlainLabel()
         self.title.setObjectName("cardTitle")
         self.title.setWordWrap(True)
-        self.text = QLabel()
+        self.text = PlainLabel()
         self.text.setObjectName("cardText")
         self.text.setWordWrap(True)
         self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from forespeak.errors import UserFacingError
 from forespeak.models.formats import model_stem
@@ -17,6 +17,7 @@ from forespeak.pairing.named_pair import NamedPair
 from forespeak.ui.navigation import PageWidget
 from forespeak.ui.notices import Banner, Toast
 from forespeak.ui.pairs_list import PairsList
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import WizardController
@@ -52,7 +53,7 @@ class StepBar(QWidget):
         self.buttons: dict[WizardStep, QPushButton] = {}
         for step, name in names.items():
             if self.buttons:
-                arrow = QLabel("→")
+                arrow = PlainLabel("→")
                 arrow.setProperty("muted", True)
                 row.addWidget(arrow)
             button = QPushButton(name)
@@ -90,11 +91,10 @@ class PairPage(PageWidget):
         self._in_front: bool | None = None
         """Whether the kept pairs are shown; None: not decided before they are read."""
         self.banner = Banner()
-        self.title = QLabel()
+        self.title = PlainLabel()
         self.title.setProperty("title", True)
         self.title.setWordWrap(True)
-        self.title.setTextFormat(Qt.TextFormat.PlainText)
-        self.subtitle = QLabel()
+        self.subtitle = PlainLabel()
         self.subtitle.setProperty("muted", True)
         self.subtitle.setWordWrap(True)
         self.steps = StepBar()

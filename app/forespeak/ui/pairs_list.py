@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QMenu,
     QPushButton,
@@ -24,6 +23,7 @@ from forespeak.ui.draft_sources import chain_words, in_order
 from forespeak.ui.elided_label import ElidedLabel
 from forespeak.ui.folding_row import FoldingRow
 from forespeak.ui.form import caption, scrolled
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_pairs import PairsKeeper
@@ -54,16 +54,14 @@ class PairLine(FoldingRow):
         self.editor.installEventFilter(self)
         self.badge = Badge()
         self.models = caption("")
-        self.models.setTextFormat(Qt.TextFormat.PlainText)
-        self.gain = QLabel()
+        self.gain = PlainLabel()
         self.gain.setObjectName("rowTitle")
         self.gain_note = caption("")
-        self.parity = QLabel()
+        self.parity = PlainLabel()
         self.sources = caption("")
-        self.problem = QLabel()
+        self.problem = PlainLabel()
         self.problem.setProperty("danger", True)
         self.problem.setWordWrap(True)
-        self.problem.setTextFormat(Qt.TextFormat.PlainText)
         self.button = QPushButton(self.tr("Use in chat"))
         self.button.clicked.connect(lambda: self.useRequested.emit(self.pair))
         self.more = QToolButton()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from PySide6.QtCore import QDate, QLocale, Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.engines.parity_result import ParityResult
 from forespeak.pairing.parity_words import explanation
 from forespeak.ui.parity_controller import ParityState, ParityStatus
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import LIGHT, Theme
 
 
@@ -25,7 +26,7 @@ class ParityCard(QFrame):
         self._theme = LIGHT
         self._status = ParityStatus(ParityState.UNAVAILABLE)
         self._open = False
-        self._heading = QLabel(self.tr("SAME WORDS WITH AND WITHOUT"), self)
+        self._heading = PlainLabel(self.tr("SAME WORDS WITH AND WITHOUT"), self)
         self._headline = _wrapping(self)
         self._note = _wrapping(self)
         self._why = _wrapping(self)
@@ -153,10 +154,9 @@ class ParityCard(QFrame):
         self._show_why()
 
 
-def _wrapping(parent: QWidget) -> QLabel:
-    label = QLabel(parent)
+def _wrapping(parent: QWidget) -> PlainLabel:
+    label = PlainLabel(parent)
     label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
     return label
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QVBoxLayout, QWidget
 
 from forespeak.models.library import LibraryItem
 from forespeak.models.sizes import size_words
 from forespeak.ui.dialogs import end_question
 from forespeak.ui.model_details import breakable
+from forespeak.ui.plain_label import PlainLabel
 
 
 class RemovalDialog(QDialog):
@@ -17,16 +18,16 @@ class RemovalDialog(QDialog):
         super().__init__(parent)
         self.setObjectName("removeDialog")
         self.setWindowTitle(self.tr("Remove a model"))
-        title = QLabel(self.tr("Remove “{name}”?").format(name=breakable(item.name)))
+        title = PlainLabel(self.tr("Remove “{name}”?").format(name=breakable(item.name)))
         title.setObjectName("dialogTitle")
-        self.text = QLabel(self._what_happens(item))
+        self.text = PlainLabel(self._what_happens(item))
         self.text.setObjectName("dialogText")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(24, 20, 24, 16)
         layout.setSpacing(10)
         labels = [title, self.text]
         if in_use:
-            labels.append(QLabel(self.tr("It is in use now, and cannot be loaded again.")))
+            labels.append(PlainLabel(self.tr("It is in use now, and cannot be loaded again.")))
             labels[-1].setObjectName("dialogText")
         for label in labels:
             label.setWordWrap(True)

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QSlider,
     QStyle,
@@ -25,6 +24,7 @@ from forespeak.ui.compare_parts import ElidedChoice, SideBySide
 from forespeak.ui.compare_values import Recorded
 from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.icons import icon
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.replay import LaneRecording, Player
 from forespeak.ui.step_story import StepStory
 from forespeak.ui.theme import LIGHT, MarkStyle, Theme
@@ -97,7 +97,7 @@ class ReplayView(QWidget):
         self.against = ElidedChoice(28)
         self.against.setAccessibleName(self.tr("Lane to show beside the first"))
         choices = FlowRow()
-        heading = QLabel(self.tr("Replay"))
+        heading = PlainLabel(self.tr("Replay"))
         heading.setProperty("muted", True)
         choices.add(heading)
         choices.add(self.prompts)
@@ -144,7 +144,7 @@ class ReplayView(QWidget):
         self.scrubber = _Scrubber()
         self.scrubber.setAccessibleName(self.tr("Place in the replay"))
         self.scrubber.jumped.connect(self._jumped)
-        self.clock = QLabel()
+        self.clock = PlainLabel()
         self.clock.setProperty("muted", True)
         self.clock.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.normal, self.slow, self.step = (QPushButton(words) for words in ("1×", "0.25×", self.tr("Step")))

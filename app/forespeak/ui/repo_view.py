@@ -8,7 +8,6 @@ from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QSizePolicy,
     QStackedWidget,
@@ -28,6 +27,7 @@ from forespeak.ui.hub_controller import RepoStatus
 from forespeak.ui.hub_problems import problem_words
 from forespeak.ui.hub_words import age_words, count_words, parameter_words
 from forespeak.ui.icons import icon
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.state_panel import StatePanel
 from forespeak.ui.theme import LIGHT, Theme
 from forespeak.ui.web_page import open_web_page
@@ -83,10 +83,9 @@ class RepoView(QWidget):
         self.groups.showDownloadRequested.connect(self.showDownloadRequested)
         self.groups.judgeRequested.connect(self.judgeRequested)
         self.card_title = _heading(self.tr("Model card"))
-        self.card_note = QLabel()
+        self.card_note = PlainLabel()
         self.card_note.setProperty("muted", True)
         self.card_note.setWordWrap(True)
-        self.card_note.setTextFormat(Qt.TextFormat.PlainText)
         self.card_retry = QPushButton(self.tr("Try again"))
         self.card_retry.clicked.connect(self.cardRetryRequested)
         self.card = CardView()
@@ -320,18 +319,17 @@ class RepoView(QWidget):
         dialog.show()
 
 
-def _words(name: str = "") -> QLabel:
-    label = QLabel()
+def _words(name: str = "") -> PlainLabel:
+    label = PlainLabel()
     if name:
         label.setObjectName(name)
-    label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
     return label
 
 
-def _heading(words: str) -> QLabel:
-    label = QLabel(words)
+def _heading(words: str) -> PlainLabel:
+    label = PlainLabel(words)
     label.setProperty("heading", True)
     return label

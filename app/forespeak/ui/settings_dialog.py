@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
-    QLabel,
     QPlainTextEdit,
     QRadioButton,
     QScrollArea,
@@ -28,6 +27,7 @@ from forespeak.ui.form import FormLayout, add_row, caption, form_of, scrolled, w
 from forespeak.ui.hardware_controller import HardwareController
 from forespeak.ui.hardware_page import HardwarePage
 from forespeak.ui.model_page import ModelPage
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.preferences import LONGEST_DRAFT, Appearance, Preferences
 from forespeak.ui.sampling_page import SamplingPage
 from forespeak.ui.source_settings import SourceSettings
@@ -166,7 +166,7 @@ class SettingsDialog(QDialog):
         ):
             box.setAccessibleName(words)
             box.setAccessibleDescription(note)
-            column.addWidget(QLabel(words))
+            column.addWidget(PlainLabel(words))
             column.addWidget(box, 1)
             if note:
                 column.addWidget(caption(note))

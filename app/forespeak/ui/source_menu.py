@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QVBoxLayout, QWidget
 
 from forespeak.speculation.trace import Source
 from forespeak.ui.charts import Chart
 from forespeak.ui.draft_sources import NAMES, in_order, what_it_does
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.text_look import paint_underline
 from forespeak.ui.theme import Theme, source_kind
 
@@ -59,7 +60,7 @@ class SourceMenu(QWidget):
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(0)
         grid.setColumnStretch(0, 1)
-        heading = QLabel(self.tr("What drafts"), frame)
+        heading = PlainLabel(self.tr("What drafts"), frame)
         heading.setProperty("heading", True)
         grid.addWidget(heading, 0, 0, 1, 3)
         words = self.tr(
@@ -69,16 +70,16 @@ class SourceMenu(QWidget):
         grid.addWidget(self._caption(words, frame), 1, 0, 1, 3)
         grid.setRowMinimumHeight(2, 8)
         self.boxes: dict[Source, QCheckBox] = {}
-        self._sentences: dict[Source, QLabel] = {}
+        self._sentences: dict[Source, PlainLabel] = {}
         self._swatches: dict[Source, SourceSwatch] = {}
-        self._places: dict[Source, QLabel] = {}
+        self._places: dict[Source, PlainLabel] = {}
         row = 3
         for source in Source:
             box = QCheckBox(NAMES[source], frame)
             box.clicked.connect(self._ticked)
             sentence = self._caption(what_it_does(source), frame)
             sentence.setContentsMargins(29, 0, 0, 6)
-            place, swatch = QLabel(frame), SourceSwatch(source, frame)
+            place, swatch = PlainLabel(frame), SourceSwatch(source, frame)
             place.setProperty("caption", True)
             self.boxes[source], self._sentences[source] = box, sentence
             self._places[source], self._swatches[source] = place, swatch
@@ -98,8 +99,8 @@ class SourceMenu(QWidget):
         self._on = True
         self._sources: tuple[Source, ...] = ()
 
-    def _caption(self, words: str, parent: QWidget) -> QLabel:
-        label = QLabel(words, parent)
+    def _caption(self, words: str, parent: QWidget) -> PlainLabel:
+        label = PlainLabel(words, parent)
         label.setProperty("caption", True)
         label.setWordWrap(True)
         return label

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QGridLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QSpinBox,
@@ -23,6 +22,7 @@ from forespeak.speculation.settings import LONGEST_DRAFT, LONGEST_GRAM, MOST_OCC
 from forespeak.speculation.trace import Source
 from forespeak.ui.draft_sources import NAMES, what_it_does
 from forespeak.ui.form import caption, whole_box
+from forespeak.ui.plain_label import PlainLabel
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class SourceSettings(QWidget):
                 widget = edit
             widget.setAccessibleName(f"{NAMES[source]}: {item.words}")
             row = grid.rowCount()
-            grid.addWidget(QLabel(item.words), row, 0)
+            grid.addWidget(PlainLabel(item.words), row, 0)
             grid.addWidget(widget, row, 1)
         if source in _NOTES:
             grid.addWidget(caption(_NOTES[source]), grid.rowCount(), 0, 1, 2)

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -23,6 +22,7 @@ from forespeak.ui.draft_sources import reason_lines, short_name
 from forespeak.ui.legend import Legend
 from forespeak.ui.length_bars import LengthBars
 from forespeak.ui.parity_card import ParityCard
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import LIGHT, MarkKind, Theme, mark_kind, source_kind
 
 PANEL_WIDTH = 316
@@ -103,7 +103,7 @@ class SpeculationPanel(QWidget):
         outer.setSpacing(0)
         outer.addWidget(scroll, 1)
 
-        self._headings: list[QLabel] = []
+        self._headings: list[PlainLabel] = []
         self._cards: list[QFrame] = []
 
         state = self._card(column, self.tr("SPECULATION"))
@@ -113,16 +113,15 @@ class SpeculationPanel(QWidget):
         row.addWidget(self._dot, 0, Qt.AlignmentFlag.AlignTop)
         words = QVBoxLayout()
         words.setSpacing(2)
-        self._state = QLabel(inside)
+        self._state = PlainLabel(inside)
         self._state.setWordWrap(True)
-        self._reason = QLabel(inside)
+        self._reason = PlainLabel(inside)
         self._reason.setWordWrap(True)
-        self._reason.setTextFormat(Qt.TextFormat.PlainText)
         words.addWidget(self._state)
         words.addWidget(self._reason)
         row.addLayout(words, 1)
         state.addLayout(row)
-        self._lengths_title = QLabel(self.tr("Steps by length of the draft"), inside)
+        self._lengths_title = PlainLabel(self.tr("Steps by length of the draft"), inside)
         self._lengths = LengthBars(inside)
         self._lengths_title.setContentsMargins(0, 6, 0, 0)
         state.addWidget(self._lengths_title)
@@ -131,14 +130,14 @@ class SpeculationPanel(QWidget):
         speed = self._card(column, self.tr("TOKENS PER SECOND"))
         row = QHBoxLayout()
         row.setSpacing(8)
-        self._rate = QLabel(inside)
-        self._baseline = QLabel(inside)
+        self._rate = PlainLabel(inside)
+        self._baseline = PlainLabel(inside)
         row.addWidget(self._rate)
         row.addWidget(self._baseline, 1, Qt.AlignmentFlag.AlignBottom)
         speed.addLayout(row)
         self._sparkline = Sparkline(inside)
         speed.addWidget(self._sparkline)
-        self._first_token = QLabel(inside)
+        self._first_token = PlainLabel(inside)
         speed.addWidget(self._first_token)
 
         self._bars = PositionBars(inside)
@@ -149,8 +148,8 @@ class SpeculationPanel(QWidget):
         counts = self._card(column, self.tr("COUNTS"))
         grid = QGridLayout()
         grid.setVerticalSpacing(3)
-        self._names: list[QLabel] = []
-        self._values: dict[str, QLabel] = {}
+        self._names: list[PlainLabel] = []
+        self._values: dict[str, PlainLabel] = {}
         for number, (key, text) in enumerate(
             (
                 ("rate", self.tr("Acceptance rate")),
@@ -162,7 +161,7 @@ class SpeculationPanel(QWidget):
                 ("share", self.tr("Time spent drafting")),
             )
         ):
-            name, value = QLabel(text, inside), QLabel("–", inside)
+            name, value = PlainLabel(text, inside), PlainLabel("–", inside)
             name.setBuddy(value)
             self._names.append(name)
             self._values[key] = value
@@ -170,7 +169,7 @@ class SpeculationPanel(QWidget):
             grid.addWidget(value, number, 1, Qt.AlignmentFlag.AlignRight)
         grid.setColumnStretch(0, 1)
         counts.addLayout(grid)
-        self._by_source = QLabel(inside)
+        self._by_source = PlainLabel(inside)
         self._by_source.setWordWrap(True)
         self._by_source.setAccessibleName(self.tr("Accepted by source"))
         counts.addWidget(self._by_source)
@@ -189,7 +188,7 @@ class SpeculationPanel(QWidget):
         inner = QVBoxLayout(card)
         inner.setContentsMargins(14, 10, 14, 11)
         inner.setSpacing(6)
-        label = QLabel(heading, card)
+        label = PlainLabel(heading, card)
         self._headings.append(label)
         self._cards.append(card)
         inner.addWidget(label)

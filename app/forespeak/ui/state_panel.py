@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from forespeak.ui.icons import icon
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import LIGHT, Theme
 
 _WIDEST = 460
@@ -21,7 +22,7 @@ class StatePanel(QWidget):
         super().__init__(parent)
         self._theme = LIGHT
         self._icon_name = ""
-        self._picture = QLabel()
+        self._picture = PlainLabel()
         self._picture.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.title = _words()
         self.title.setProperty("heading", True)
@@ -86,10 +87,9 @@ class StatePanel(QWidget):
         self.setAccessibleName(f"{title} {text}".strip())
 
 
-def _words() -> QLabel:
-    label = QLabel()
+def _words() -> PlainLabel:
+    label = PlainLabel()
     label.setWordWrap(True)
     # What a server says must not become a picture or a link.
-    label.setTextFormat(Qt.TextFormat.PlainText)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
     return label

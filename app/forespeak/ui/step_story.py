@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from html import escape
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from forespeak.speculation.trace import Origin, Step
 from forespeak.ui.compare_parts import card
 from forespeak.ui.draft_sources import NAMES
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.replay import LaneRecording, Phase, proposed_of
 from forespeak.ui.theme import LIGHT, MarkKind, Theme, mark_kind
 from forespeak.ui.token_card import visible_text
@@ -27,26 +28,24 @@ class StepStory(QWidget):
         self._shown: tuple[LaneRecording | None, tuple[int, Phase] | None, str] = (None, None, "")
         frame, column = card()
         self._frame: QFrame = frame
-        self.title = QLabel()
+        self.title = PlainLabel()
         self.title.setProperty("heading", True)
-        self.phases: dict[Phase, QLabel] = {}
+        self.phases: dict[Phase, PlainLabel] = {}
         stages = QHBoxLayout()
         stages.setSpacing(18)
         for phase, words in zip(
             _ORDER, (self.tr("1  Propose"), self.tr("2  Check"), self.tr("3  Accept or reject")), strict=True
         ):
-            label = QLabel(words)
+            label = PlainLabel(words)
             self.phases[phase] = label
             stages.addWidget(label)
         stages.addStretch(1)
-        self.tokens = QLabel()
+        self.tokens = PlainLabel()
         self.tokens.setTextFormat(Qt.TextFormat.RichText)
         self.tokens.setWordWrap(True)
-        self.words = QLabel()
-        self.words.setTextFormat(Qt.TextFormat.PlainText)
+        self.words = PlainLabel()
         self.words.setWordWrap(True)
-        self.meanwhile = QLabel()
-        self.meanwhile.setTextFormat(Qt.TextFormat.PlainText)
+        self.meanwhile = PlainLabel()
         self.meanwhile.setProperty("caption", True)
         self.meanwhile.setWordWrap(True)
         column.addWidget(self.title)

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QFileDialog,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QRadioButton,
@@ -22,6 +21,7 @@ from shiboken6 import isValid
 
 from forespeak.ui.background import Worker
 from forespeak.ui.form import caption
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 from forespeak.ui.structured_output import OutputKind, StructuredOutput, mistake_in
 from forespeak.ui.theme import code_font
@@ -70,7 +70,7 @@ class StructuredPage(QWidget):
         self.text.setTabChangesFocus(True)
         self.text.setMinimumHeight(220)
         self.text.textChanged.connect(self._written)
-        self.verdict = QLabel()
+        self.verdict = PlainLabel()
         self.verdict.setWordWrap(True)
         self._check_later = QTimer(self)
         self._check_later.setSingleShot(True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.models.sizes import size_words
 from forespeak.ui.library_state import Task, TaskKind
 from forespeak.ui.model_details import breakable
 from forespeak.ui.notices import Toast
+from forespeak.ui.plain_label import PlainLabel
 
 GAP = 10
 """Between a toast and what it floats above, in pixels."""
@@ -26,7 +27,7 @@ class TaskBar(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("card", True)
-        self.words = QLabel()
+        self.words = PlainLabel()
         self.words.setWordWrap(True)
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)

@@ -6,10 +6,11 @@ import html
 
 from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from forespeak.speculation.trace import Alternative, Origin, Source, Step
 from forespeak.ui.draft_sources import short_name
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.provenance import TokenRef
 from forespeak.ui.theme import CAPTION_PIXELS, LIGHT, Theme, source_kind, ui_font
 
@@ -177,20 +178,18 @@ class TokenCard(QWidget):
         column.setContentsMargins(edge, edge - 2, edge, edge - 2)
         column.setSpacing(6)
         head = QHBoxLayout()
-        self._token = QLabel(self)
-        self._token.setTextFormat(Qt.TextFormat.PlainText)
-        self._place = QLabel(self)
+        self._token = PlainLabel(self)
+        self._place = PlainLabel(self)
         head.addWidget(self._token, 1)
         head.addWidget(self._place)
         column.addLayout(head)
-        self._story = QLabel(self)
+        self._story = PlainLabel(self)
         self._story.setTextFormat(Qt.TextFormat.RichText)
         self._story.setWordWrap(True)
         column.addWidget(self._story)
         self._bars = AlternativeBars(self)
         column.addWidget(self._bars)
-        self._facts = QLabel(self)
-        self._facts.setTextFormat(Qt.TextFormat.PlainText)
+        self._facts = PlainLabel(self)
         self._facts.setWordWrap(True)
         column.addWidget(self._facts)
         self.set_theme(LIGHT)

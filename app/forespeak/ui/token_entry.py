@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from forespeak.models.hub_token import TokenSource
 from forespeak.ui.hub_account import TokenStatus
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 
 
@@ -113,9 +114,8 @@ class TokenEntry(QWidget):
             self.storeRequested.emit(value)
 
 
-def _words(parent: QWidget) -> QLabel:
-    label = QLabel(parent)
+def _words(parent: QWidget) -> PlainLabel:
+    label = PlainLabel(parent)
     label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
     label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return label

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QSizePolicy, QToolButton, QWidget
 
 from forespeak.models.memory import MemoryPlan
 from forespeak.models.sizes import size_words
@@ -15,6 +15,7 @@ from forespeak.ui.hardware_words import place_words, placement_lines
 from forespeak.ui.icons import icon
 from forespeak.ui.model_picker import Chip, Choice, ModelChip, Place, SpeculationSwitch, Tone
 from forespeak.ui.pair_controller import PairState, PairStatus
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.preferences import Preferences
 from forespeak.ui.theme import Theme
 
@@ -38,11 +39,11 @@ class TopBar(QFrame):
         self.sidebar_button.setAccessibleName(self.tr("Chats"))
         self.sidebar_button.setToolTip(self.tr("Show or hide the chats"))
         self.sidebar_button.clicked.connect(self.sidebarToggled)
-        self.mark = QLabel()
-        self.brand = QLabel("Forespeak")
+        self.mark = PlainLabel()
+        self.brand = PlainLabel("Forespeak")
         self.brand.setObjectName("brand")
         self.target = ModelChip(Place.TARGET, choices)
-        self.plus = QLabel("+")
+        self.plus = PlainLabel("+")
         self.plus.setObjectName("plus")
         self.draft = ModelChip(Place.DRAFT, choices)
         self.memory = Chip()

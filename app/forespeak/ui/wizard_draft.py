@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QProgressBar,
     QPushButton,
     QRadioButton,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from forespeak.pairing.advice import AdviceKind
 from forespeak.ui.form import caption, scrolled
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import LOOKUP_KEY, WizardController
@@ -43,14 +43,14 @@ class DraftStep(QWidget):
         self._order: dict[str, int] = {}
         self._opened: set[str] = set()
         self._group = QButtonGroup(self)
-        self.state_words = QLabel()
+        self.state_words = PlainLabel()
         self.state_words.setObjectName("quietNote")
         self.state_words.setWordWrap(True)
-        self.advice = QLabel()
+        self.advice = PlainLabel()
         self.advice.setWordWrap(True)
         self.advice.setObjectName("wizardAdvice")
         self._usable = _card()
-        self.nothing = QLabel()
+        self.nothing = PlainLabel()
         self.nothing.setWordWrap(True)
         self.nothing.setContentsMargins(16, 16, 16, 16)
         usable = self._usable.layout()
@@ -65,9 +65,8 @@ class DraftStep(QWidget):
         self.hub_bar = QFrame()
         row = QHBoxLayout(self.hub_bar)
         row.setContentsMargins(0, 0, 0, 0)
-        self.hub_words = QLabel()
+        self.hub_words = PlainLabel()
         self.hub_words.setWordWrap(True)
-        self.hub_words.setTextFormat(Qt.TextFormat.PlainText)
         self.hub_moving = QProgressBar()
         self.hub_moving.setRange(0, 0)
         self.hub_moving.setFixedWidth(90)
@@ -86,7 +85,6 @@ class DraftStep(QWidget):
         column.addStretch(1)
         self.area = scrolled(inside, see_through=True)
         self.about = caption("")
-        self.about.setTextFormat(Qt.TextFormat.PlainText)
         self.about.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

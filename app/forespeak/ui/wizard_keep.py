@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QProgressBar,
     QPushButton,
@@ -22,6 +21,7 @@ from forespeak.pairing.parity_words import explanation
 from forespeak.speculation.trace import Source
 from forespeak.ui.draft_sources import in_order
 from forespeak.ui.form import add_row, caption, scrolled, whole_box
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.preferences import LONGEST_DRAFT
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import WizardController, uses_model
@@ -39,7 +39,7 @@ class KeepStep(QWidget):
         super().__init__(parent)
         self._controller = controller
         self._shown_for: object = None
-        self.measured = QLabel()
+        self.measured = PlainLabel()
         self.measured.setWordWrap(True)
         self.name = QLineEdit()
         self.name.setMaxLength(200)
@@ -61,9 +61,8 @@ class KeepStep(QWidget):
         self.settings_note = caption("")
         self.default = QCheckBox(self.tr("Use it whenever this target is chosen"))
 
-        self.check_words = QLabel()
+        self.check_words = PlainLabel()
         self.check_words.setWordWrap(True)
-        self.check_words.setTextFormat(Qt.TextFormat.PlainText)
         self.check_bar = QProgressBar()
         self.check_bar.setTextVisible(False)
         self.check_bar.setRange(0, 1000)

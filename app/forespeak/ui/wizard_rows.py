@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QProgressBar, QPushButton, QRadioButton
+from PySide6.QtWidgets import QFrame, QGridLayout, QProgressBar, QPushButton, QRadioButton
 
 from forespeak.ui.badge import Badge
 from forespeak.ui.elided_label import ElidedLabel
 from forespeak.ui.folding_row import FoldingRow
 from forespeak.ui.form import caption
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_fetcher import Fetch, FetchStep
@@ -41,9 +42,9 @@ class CandidateRow(FoldingRow):
         self.place = caption("")
         self.badge = Badge()
         self.reason = caption("")
-        self.memory = QLabel()
+        self.memory = PlainLabel()
         self.memory_note = caption("")
-        self.gain = QLabel()
+        self.gain = PlainLabel()
         self.gain.setObjectName("rowTitle")
         self.gain_note = caption("")
         self.button = QPushButton()
@@ -52,12 +53,9 @@ class CandidateRow(FoldingRow):
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setRange(0, 1000)
-        self.note = QLabel()
+        self.note = PlainLabel()
         self.note.setWordWrap(True)
-        self.note.setTextFormat(Qt.TextFormat.PlainText)
         self.note.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        for label in (self.place, self.reason, self.memory_note, self.gain_note):
-            label.setTextFormat(Qt.TextFormat.PlainText)
         self.grid.setContentsMargins(14, 11, 14, 11)
         self.grid.setHorizontalSpacing(16)
         self._open = False

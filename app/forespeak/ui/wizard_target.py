@@ -8,7 +8,6 @@ from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, 
 from PySide6.QtGui import QColor, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -23,6 +22,7 @@ from PySide6.QtWidgets import (
 from forespeak.models.good_pairs import GoodModel
 from forespeak.models.library import LibraryItem
 from forespeak.models.sizes import size_words
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 from forespeak.ui.row_paint import paint_two_lines
 from forespeak.ui.theme import LIGHT, Theme
@@ -84,7 +84,7 @@ class TargetStep(QWidget):
         self._shown: list[tuple[object, str]] = []
         self._picked = False
         """Somebody has moved the mark: it stays where it is."""
-        intro = QLabel(self.tr("Which model is to be faster? The draft that suits it is found next."))
+        intro = PlainLabel(self.tr("Which model is to be faster? The draft that suits it is found next."))
         intro.setObjectName("quietNote")
         intro.setWordWrap(True)
         self.search = QLineEdit()
@@ -111,9 +111,8 @@ class TargetStep(QWidget):
         self.list.itemActivated.connect(self._activated)
         self.list.itemClicked.connect(self._show_note)
         self.list.currentItemChanged.connect(self._moved)
-        self.note = QLabel()
+        self.note = PlainLabel()
         self.note.setWordWrap(True)
-        self.note.setTextFormat(Qt.TextFormat.PlainText)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(10)

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QProgressBar,
     QPushButton,
     QVBoxLayout,
@@ -20,6 +19,7 @@ from forespeak.pairing.quick_test import PromptResult, Writing
 from forespeak.pairing.ranking import Measurement
 from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.form import caption, scrolled
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import LOOKUP_KEY, WizardController
@@ -35,7 +35,7 @@ class _Figure(QWidget):
     def __init__(self, name: str) -> None:
         super().__init__()
         self._name = name
-        self.value = QLabel("–")
+        self.value = PlainLabel("–")
         self.value.setObjectName("wizardFigure")
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -67,17 +67,17 @@ class TestStep(QWidget):
         self.stop_button = QPushButton(self.tr("Stop"))
         self.stop_button.clicked.connect(controller.tester.stop)
         row = FlowRow()
-        kind_label = QLabel(self.tr("Your kind of work"))
+        kind_label = PlainLabel(self.tr("Your kind of work"))
         kind_label.setBuddy(self.kind_box)
         for part in (kind_label, self.kind_box, self.start_button, self.stop_button):
             row.add(part)
-        self.intro = QLabel()
+        self.intro = PlainLabel()
         self.intro.setObjectName("quietNote")
         self.intro.setWordWrap(True)
 
         self.question = QFrame()
         self.question.setProperty("card", True)
-        self.question_words = QLabel()
+        self.question_words = PlainLabel()
         self.question_words.setWordWrap(True)
         self.allow_button = QPushButton()
         self.allow_button.setProperty("primary", True)
@@ -96,12 +96,11 @@ class TestStep(QWidget):
 
         self.card = QFrame()
         self.card.setProperty("card", True)
-        self.headline = QLabel()
+        self.headline = PlainLabel()
         self.headline.setObjectName("wizardHeadline")
         self.headline.setWordWrap(True)
-        self.why = QLabel()
+        self.why = PlainLabel()
         self.why.setWordWrap(True)
-        self.why.setTextFormat(Qt.TextFormat.PlainText)
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setRange(0, 1000)
@@ -115,7 +114,7 @@ class TestStep(QWidget):
         self.table.setHorizontalSpacing(18)
         self.table.setVerticalSpacing(6)
         self.table.setColumnStretch(0, 1)
-        self._cells: list[list[QLabel]] = []
+        self._cells: list[list[PlainLabel]] = []
         for column, words in enumerate(
             (self.tr("Prompt"), self.tr("Without"), self.tr("With drafts"), self.tr("Speed-up"), self.tr("Accepted"))
         ):
@@ -124,7 +123,6 @@ class TestStep(QWidget):
             side = Qt.AlignmentFlag.AlignLeft if column == 0 else Qt.AlignmentFlag.AlignRight
             self.table.addWidget(label, 0, column, side)
         self.snippet = caption("")
-        self.snippet.setTextFormat(Qt.TextFormat.PlainText)
         self.snippet.setMinimumHeight(52)
         self.snippet.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         column_layout = QVBoxLayout(self.card)
@@ -268,7 +266,7 @@ class TestStep(QWidget):
         prompts = quick_prompts(kind) if kind is not None else ()
         while len(self._cells) < len(prompts):
             row = len(self._cells) + 1
-            cells = [QLabel() for _ in range(5)]
+            cells = [PlainLabel() for _ in range(5)]
             for column, cell in enumerate(cells):
                 side = Qt.AlignmentFlag.AlignLeft if column == 0 else Qt.AlignmentFlag.AlignRight
                 self.table.addWidget(cell, row, column, side)
