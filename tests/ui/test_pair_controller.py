@@ -164,7 +164,7 @@ def test_picking_from_the_menus(qtbot: QtBot, make_app: AppMaker, tmp_path: Path
         "Other Model",
         "No draft model",
         "Find a draft…",
-        "Choose a GGUF file…",
+        "Choose a model file…",
     ]
     assert words == expected
     before = len(app.engine.loads)

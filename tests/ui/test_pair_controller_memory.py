@@ -190,7 +190,7 @@ def test_nothing_that_helps_leaves_another_file(qtbot: QtBot, make_app: AppMaker
     app = make_app(draft=None)
     with_memory(app, 1000)
     pick(qtbot, app, model, PairState.TOO_LARGE)
-    assert app.window.card.primary.text() == "Choose a GGUF file…"
+    assert app.window.card.primary.text() == "Choose a model file…"
 
 
 def test_a_newer_choice_is_the_one_that_is_weighed(

@@ -25,6 +25,7 @@ from forespeak.speculation.trace import Source
 from forespeak.ui.app import make_session, make_window
 from forespeak.ui.main_window import MainWindow
 from forespeak.ui.models_entry import ModelsEntry
+from forespeak.ui.pair_controller import PairState
 from forespeak.ui.pair_entry import PAIR_PAGE, PairEntry, engine_name
 from forespeak.ui.pair_page import PairPage
 from forespeak.ui.preferences import Preferences, PreferencesFile
@@ -72,6 +73,18 @@ def a_pair(world: World, *, as_default: bool = False) -> NamedPair:
 @pytest.fixture
 def world(make_app: AppMaker, tmp_path: Path) -> World:
     return World(make_app(), tmp_path / "home")
+
+
+def test_a_pair_that_was_named_is_taken_before_the_usual_one(qtbot: QtBot, world: World) -> None:
+    usual = a_pair(world, as_default=True)
+    assert usual.draft is not None
+    other = usual.draft.path.with_name("named-draft.gguf")
+    other.write_bytes(b"GGUF")
+    pairs = world.models.view()._make_pairs()
+    pairs.pairRequested.emit(usual.target.path, other)
+    app = world.app
+    qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.READY and app.session.file_worker.idle)
+    assert (app.session.preferences.target, app.session.preferences.draft) == (usual.target.path, other)
 
 
 def test_nothing_is_made_before_the_page_is_wanted(world: World) -> None:

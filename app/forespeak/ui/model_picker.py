@@ -12,7 +12,6 @@ from PySide6.QtGui import QActionGroup, QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QHBoxLayout,
-    QLabel,
     QMenu,
     QPushButton,
     QSizePolicy,
@@ -23,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from forespeak.speculation.trace import Source
 from forespeak.ui.draft_sources import button_words, chain_words
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 from forespeak.ui.source_menu import SourceMenu
 from forespeak.ui.theme import Theme
@@ -61,14 +61,13 @@ class Chip(QPushButton):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("chip")
-        self._caption = QLabel(self)
+        self._caption = PlainLabel(self)
         self._caption.setObjectName("chipCaption")
-        self._value = QLabel(self)
+        self._value = PlainLabel(self)
         self._value.setObjectName("chipValue")
         self._words = ("", "")
         for label in (self._caption, self._value):
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-            label.setTextFormat(Qt.TextFormat.PlainText)
             label.setMinimumWidth(0)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 4, 12, 5)
@@ -156,7 +155,7 @@ class ModelChip(Chip):
         menu.addSeparator()
         if self._place is Place.DRAFT:
             menu.addAction(self.tr("Find a draft…")).triggered.connect(self.findRequested)
-        menu.addAction(self.tr("Choose a GGUF file…")).triggered.connect(self.browseRequested)
+        menu.addAction(self.tr("Choose a model file…")).triggered.connect(self.browseRequested)
         return menu
 
 
@@ -176,7 +175,7 @@ class SpeculationSwitch(QWidget):
         self._sources: tuple[Source, ...] = (Source.DRAFT_MODEL,)
         self._obstacle: str | None = None
         self.switch = QCheckBox()
-        self._label = QLabel(self.tr("Speculation"))
+        self._label = PlainLabel(self.tr("Speculation"))
         self._label.setObjectName("quietNote")
         self.source_button = QToolButton()
         self.source_button.setObjectName("sourceButton")

@@ -207,8 +207,7 @@ class ModelsView(QObject):
 
     @Slot(object, object)
     def _use_pair(self, target: Path, draft: Path) -> None:
-        self._session.pair.pick_target(target)
-        self._session.window.top.draft.picked.emit(draft)
+        self._session.pair_view.pick_pair(target, draft)
         self._session.window.show_page(CHAT_PAGE)
 
     @Slot(object, bool)

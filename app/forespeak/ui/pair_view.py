@@ -10,6 +10,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal, Slot
 from PySide6.QtWidgets import QFileDialog
 
 from forespeak.errors import UserFacingError
+from forespeak.models.formats import on_apple_silicon
 from forespeak.models.memory import MemoryPlan, Suggestion, SuggestionKind
 from forespeak.speculation.trace import Source, SpeculationState
 from forespeak.ui.chat_controller import ChatController
@@ -59,6 +60,8 @@ class PairView(QObject):
         pair.changed.connect(self.show)
         pair.problemFound.connect(problems.show_dialog)
         chats.contextChanged.connect(self.show_context)
+        # The panel was filled with the chat's last reply: what the next one has to expect comes first.
+        chats.chatOpened.connect(self.show)
 
     def set_preferences(self, preferences: Preferences) -> None:
         self._preferences = preferences
@@ -71,11 +74,19 @@ class PairView(QObject):
         paths += [path for path in self._preferences.recent if path not in paths and path.exists()]
         return [Choice(path, self._pair.name(path)) for path in paths]
 
+    def pick_pair(self, target: Path, draft: Path) -> None:
+        """Both as they were named, whatever the target is usually paired with."""
+        self._draft_with_model()
+        self._pair.pick_pair(target, draft)
+
     @Slot(object)
     def _draft_picked(self, path: Path | None) -> None:
         if path is not None:
-            self._choose(replace(self._preferences, sources=in_order((*self._preferences.sources, Source.DRAFT_MODEL))))
+            self._draft_with_model()
         self._pair.pick_draft(path)
+
+    def _draft_with_model(self) -> None:
+        self._choose(replace(self._preferences, sources=in_order((*self._preferences.sources, Source.DRAFT_MODEL))))
 
     @Slot(bool)
     def _switched(self, on: bool) -> None:
@@ -242,8 +253,10 @@ def show_card(card: ModelCard, status: PairStatus, starter: Starter | None, name
         case PairState.EMPTY:
             card.show_card(
                 _tr("Choose a model to start"),
-                _tr("Forespeak runs GGUF models on this computer. Choose a file, or drop one on the window."),
-                primary=_tr("Choose a GGUF file…"),
+                _tr(
+                    "Forespeak runs {formats} models on this computer. Choose a file, or drop one on the window."
+                ).format(formats=_tr("GGUF and MLX") if on_apple_silicon() else "GGUF"),
+                primary=_tr("Choose a model file…"),
             )
         case PairState.OFFERED:
             assert starter is not None
@@ -256,7 +269,7 @@ def show_card(card: ModelCard, status: PairStatus, starter: Starter | None, name
                 _tr("Start with the {name}").format(name=starter.name),
                 text,
                 primary=_tr("Start"),
-                secondary=_tr("Choose a GGUF file…"),
+                secondary=_tr("Choose a model file…"),
             )
         case PairState.UNPACKING:
             card.show_card(
@@ -280,7 +293,7 @@ def show_card(card: ModelCard, status: PairStatus, starter: Starter | None, name
             card.show_card(
                 _tr("This does not fit into memory"),
                 f"{status.plan.sentence} {also}".strip(),
-                primary=_tr("Choose a GGUF file…") if advice is None else advice.words.removesuffix("."),
+                primary=_tr("Choose a model file…") if advice is None else advice.words.removesuffix("."),
                 secondary=_tr("Load anyway"),
                 details=True,
             )
@@ -289,4 +302,4 @@ def show_card(card: ModelCard, status: PairStatus, starter: Starter | None, name
             what = _tr("The model is not loaded.") if problem is None else problem.what
             rest = "" if problem is None else " ".join(part for part in (problem.why, problem.remedy) if part)
             details = problem is not None and not isinstance(problem, UserFacingError) and bool(problem.details)
-            card.show_card(what, rest, primary=_tr("Try again"), secondary=_tr("Choose a GGUF file…"), details=details)
+            card.show_card(what, rest, primary=_tr("Try again"), secondary=_tr("Choose a model file…"), details=details)
