@@ -197,6 +197,18 @@ def test_a_selection_goes_across_paragraphs(qapp: QApplication) -> None:
     assert made.selected_text((start, end)) == "First words.\n\nSecond words.\n\nThird."
 
 
+def test_what_is_copied_unseen_stays_where_it_was(qapp: QApplication) -> None:
+    text = "# A heading\n\n" + "Some words that wrap. " * 40 + "\n\n- one\n- two\n\nlast"
+    made = document(300)
+    made.set_text(text, ())
+    everything = made.everything()
+    assert everything is not None
+    copied = made.selected_text(everything)
+    made.ensure(0, 1e9)
+    assert copied == made.selected_text(everything)
+    assert picture(made) == picture(finished(text, (), 300))
+
+
 def test_colours_follow_the_theme(qapp: QApplication) -> None:
     made = finished("[link](http://x.y)", ())
     made.set_look(Look(DARK))

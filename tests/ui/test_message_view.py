@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
@@ -13,7 +13,7 @@ from forespeak.ui.message_parts import MessageItem, PromptProgressBar
 from forespeak.ui.message_view import MessageView, ReplyView, UserView
 from forespeak.ui.text_look import Look
 from forespeak.ui.theme import DARK, LIGHT
-from ui.replies import EXAMPLE_TEXT, accepted, example, step
+from ui.replies import EXAMPLE_TEXT, accepted, example, plain, step
 
 
 def shown(qtbot: QtBot, view_type: type[MessageView], item: MessageItem, width: int = 700) -> MessageView:
@@ -101,6 +101,37 @@ def test_a_reply_waits_reads_writes_and_ends(qtbot: QtBot) -> None:
     view.ensure(0, 1e9)
     assert button(view, "Write this reply again").isVisible()
     assert view.body.accessibleName() == f"Reply: {EXAMPLE_TEXT}"
+
+
+def test_a_selection_goes_with_the_text_that_is_rendered_anew(qtbot: QtBot) -> None:
+    view = shown(qtbot, ReplyView, MessageItem(2, Role.ASSISTANT, "", state="generating"))
+    assert isinstance(view, ReplyView)
+    QGuiApplication.clipboard().setText("before")
+
+    def choose_word(x: int) -> None:
+        view.ensure(0, 1e9)
+        QTest.mouseDClick(view.body, Qt.MouseButton.LeftButton, pos=QPoint(x, int(view.body.document.height) - 12))
+
+    def copied() -> str:
+        QTest.keyClick(view.body, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+        return QGuiApplication.clipboard().text()
+
+    view.append([step(0, plain("Written as it reads.\n\n"), plain("Some **bold** words"))])
+    choose_word(15)
+    assert copied() == "Some"
+    # It reads on: the words stay chosen.
+    view.append([step(1, plain(" here"))])
+    assert copied() == "Some"
+    view.append([step(2, plain(".\n\nMore"))])
+    QGuiApplication.clipboard().setText("before")
+    assert copied() == "before"
+    choose_word(10)
+    assert copied() == "More"
+    # All of it is all of it, however it is shown.
+    QTest.keyClick(view.body, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    text = view.body.document.text
+    view.finish(MessageItem(2, Role.ASSISTANT, text, ()))
+    assert copied() == "Written as it reads.\n\nSome bold words here.\n\nMore"
 
 
 def test_a_reply_that_ends_with_other_text_shows_that(qtbot: QtBot) -> None:

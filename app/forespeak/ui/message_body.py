@@ -75,6 +75,17 @@ class MessageBody(QWidget):
         self.choose(None)
         self.update()
 
+    def forget_rendered_anew(self) -> None:
+        """Where the text has been rendered since, what was selected would be other words."""
+        section = self.document.take_rendered_anew()
+        if section is None:
+            return
+        chosen = self._selection or ()
+        if any(place.section >= section and not place.is_edge for place in chosen):
+            self._select(None)
+        if self._anchor is not None and self._anchor.section >= section:
+            self._anchor = None
+
     # Layout
 
     def ensure(self, top: float, bottom: float, ahead: float = 0.0) -> float:
@@ -240,18 +251,31 @@ class MessageBody(QWidget):
         super().focusOutEvent(event)
         self.focusMoved.emit()
 
+    def event(self, event: QEvent) -> bool:
+        escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
+        if escape and event.type() == QEvent.Type.ShortcutOverride and self.has_choice:
+            # Here Escape gives up what is chosen, whatever it does in the rest of the window.
+            event.accept()
+            return True
+        return super().event(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy) and self._selection is not None:
-            QGuiApplication.clipboard().setText(self.document.selected_text(self._selection))
+            self._copy_selection()
         elif event.matches(QKeySequence.StandardKey.SelectAll):
             self._select(self.document.everything())
         elif event.key() in {Qt.Key.Key_Left, Qt.Key.Key_Right} and len(self.document.provenance):
             self._move(1 if event.key() == Qt.Key.Key_Right else -1)
-        elif event.key() == Qt.Key.Key_Escape and (self._chosen is not None or self._selection is not None):
+        elif event.key() == Qt.Key.Key_Escape and self.has_choice:
             self._select(None)
             self.choose(None)
         else:
             super().keyPressEvent(event)
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether a token or some text is chosen."""
+        return self._chosen is not None or self._selection is not None
 
     def _move(self, direction: int) -> None:
         """Choose the next token that is shown; the first choice is the first one in view."""

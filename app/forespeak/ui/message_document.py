@@ -24,6 +24,8 @@ from forespeak.ui.text_look import Look
 from forespeak.ui.theme import REPLY_LINE_HEIGHT, REPLY_PIXELS
 
 _CLEAN = float("inf")
+_BEHIND_ALL = 1_000_000
+"""Stands for the last flow of a section, and for the last character of it."""
 _LAST_LINES = 80.0
 """Pixels at the end of a section that its last tokens may change: two lines and a card's edge."""
 
@@ -50,6 +52,11 @@ class Place:
     def __lt__(self, other: Place) -> bool:
         return (self.section, self.flow, self.character) < (other.section, other.flow, other.character)
 
+    @property
+    def is_edge(self) -> bool:
+        """Before or behind all of its section, whatever that holds."""
+        return self.flow == self.character == 0 or self.character == _BEHIND_ALL
+
 
 class MessageDocument:
     """Text with provenance, drawn `width` pixels wide. Coordinates are from the document's corner."""
@@ -66,6 +73,7 @@ class MessageDocument:
         self._width = 0.0
         self._look: Look | None = None
         self._dirty = _CLEAN
+        self._rendered_anew: int | None = None
         self._average_width = 7.6
 
     # Content
@@ -123,6 +131,8 @@ class MessageDocument:
                 self._sections.pop()
                 if not self._raw and reads_as_written(self.text[start:end]):
                     section.boxes = self._open.as_paragraph(self.text, end)
+                if section.boxes is None:
+                    self._rendered_anew = len(self._sections)
                 self._open = None
             self._sections.append(section)
         if self._open is None:
@@ -153,6 +163,7 @@ class MessageDocument:
             if self._raw or not reads_as_written(self.text[last.start :]):
                 # Its height is the best estimate there is.
                 last.boxes, last.laid_out, last.estimated = None, False, True
+                self._rendered_anew = len(self._sections) - 1
             self._open = None
             self._place_all()
 
@@ -272,6 +283,11 @@ class MessageDocument:
         dirty, self._dirty = self._dirty, _CLEAN
         return None if dirty == _CLEAN else dirty
 
+    def take_rendered_anew(self) -> int | None:
+        """The section from which on places mean other characters since the last call; None if all are as they were."""
+        section, self._rendered_anew = self._rendered_anew, None
+        return section
+
     # Painting and finding
 
     def paint(self, painter: QPainter, clip: QRectF, look: Look, selection: tuple[Place, Place] | None = None) -> None:
@@ -368,7 +384,7 @@ class MessageDocument:
         """The first and the last place."""
         if not self._sections:
             return None
-        return Place(0, 0, 0), Place(len(self._sections) - 1, 1_000_000, 1_000_000)
+        return Place(0, 0, 0), Place(len(self._sections) - 1, _BEHIND_ALL, _BEHIND_ALL)
 
     def selected_text(self, selection: tuple[Place, Place]) -> str:
         """What is between two places, as it reads: paragraphs apart by blank lines."""
@@ -376,6 +392,8 @@ class MessageDocument:
         for number in range(selection[0].section, min(selection[1].section + 1, len(self._sections))):
             section = self._sections[number]
             if section.boxes is None:
+                # Laid out for itself: one that gets its height here would stand where an estimate put it.
+                section = _Section(section.start, section.end)
                 self._lay_out(section, first=number == 0)
             chosen = self._selection_in(number, section, selection)
             for flow, (start, end) in chosen.items():

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QEnterEvent, QGuiApplication, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from forespeak.speculation.trace import Step
 from forespeak.ui.message_body import MessageBody
 from forespeak.ui.message_parts import MessageItem, PromptProgressBar, QuietButton, ReplyFooter
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.rich_text import RichText
 from forespeak.ui.text_flow import TextFlow
 from forespeak.ui.text_look import FlowFont, Look
@@ -72,7 +73,7 @@ class MessageView(QWidget):
         following = QuietButton("next", self.tr("Next version"), self)
         following.setEnabled(item.version < item.versions)
         following.clicked.connect(self._next_version)
-        label = QLabel(f"{item.version} / {item.versions}", self)
+        label = PlainLabel(f"{item.version} / {item.versions}", self)
         label.setProperty("caption", True)
         label.setAccessibleName(self.tr("Version {0} of {1}").format(item.version, item.versions))
         return [previous, label, following]
@@ -296,6 +297,7 @@ class ReplyView(MessageView):
         """
         before = self.content_height()
         at_end = self.body.document.append(steps)
+        self.body.forget_rendered_anew()
         if self._progress is not None:
             self._complete()
             return False
@@ -315,6 +317,7 @@ class ReplyView(MessageView):
         document = self.body.document
         if document.text == item.text:
             document.finish()
+            self.body.forget_rendered_anew()
         else:
             document.set_text(item.text, item.steps() if callable(item.steps) else item.steps)
             self.body.content_changed()
