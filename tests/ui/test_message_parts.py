@@ -73,7 +73,7 @@ def test_where_nothing_plain_was_timed_nothing_is_claimed() -> None:
     assert plain_rate_of(item) is None
 
 
-def test_a_reply_without_drafts_is_not_called_faster_by_reckoning() -> None:
+def test_a_reply_without_drafts_is_not_called_faster() -> None:
     undrafted = replace(
         STATS,
         accepted_draft_tokens_count=0,
@@ -81,8 +81,9 @@ def test_a_reply_without_drafts_is_not_called_faster_by_reckoning() -> None:
         acceptance_rate=None,
         speculation=SpeculationState(False, "Paused.", 0, COSTS),
     )
-    assert "×" not in words(reply(stats=undrafted))
-    assert baseline_words(reply(stats=undrafted)) == ""
+    for item in (reply(stats=undrafted), reply(stats=undrafted, plain_tokens_per_second=50.0)):
+        assert "×" not in words(item)
+        assert baseline_words(item) == ""
     # Its own speed is what others can be compared with.
     assert plain_rate_of(reply(stats=undrafted)) == STATS.tokens_per_second
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
 from forespeak.engines.engine import Role
 from forespeak.speculation.trace import GenerationStats, Step
 from forespeak.ui.icons import icon
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.theme import CAPTION_PIXELS, REPLY_LINE_HEIGHT, REPLY_PIXELS, Theme, ui_font
 
 _NOTE_ICONS = {"stopped": "stop", "interrupted": "interrupted", "failed": "warning"}
@@ -122,12 +123,11 @@ class ReplyFooter(QWidget):
         self._note = self._note_icon = None
         self._measured: tuple[float, float] | None = None
         if item.state in _NOTE_ICONS:
-            self._note = QLabel(item.note or self._default_note(), self)
-            self._note.setTextFormat(Qt.TextFormat.PlainText)
+            self._note = PlainLabel(item.note or self._default_note(), self)
             self._note.setWordWrap(True)
             self._note.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            self._note_icon = QLabel(self)
-        self._figures = QLabel(figures_of(item, theme), self)
+            self._note_icon = PlainLabel(self)
+        self._figures = PlainLabel(figures_of(item, theme), self)
         self._figures.setTextFormat(Qt.TextFormat.RichText)
         self._figures.setWordWrap(True)
         self._figures.setAccessibleName(self.tr("Figures of this reply"))
@@ -243,9 +243,11 @@ def figures_of(item: MessageItem, theme: Theme) -> str:
 
 
 def gain_of(item: MessageItem) -> float | None:
-    """How many times as fast as without speculation; None where nothing plain was measured to compare it with."""
+    """How many times as fast as without speculation; None for a reply that was written without, and where nothing plain
+    was measured to compare it with.
+    """
     stats = item.stats
-    if stats is None or not stats.tokens_per_second:
+    if stats is None or not stats.tokens_per_second or not _tested(stats):
         return None
     if item.plain_tokens_per_second:
         return stats.tokens_per_second / item.plain_tokens_per_second
@@ -268,14 +270,18 @@ def plain_rate_of(item: MessageItem) -> float | None:
 def _plain_step_seconds(stats: GenerationStats) -> float | None:
     """What a step without a draft takes, as timed on this machine; None where nothing was drafted."""
     costs = None if stats.speculation is None else stats.speculation.costs
-    tested = stats.accepted_draft_tokens_count + stats.rejected_draft_tokens_count
-    return costs.plain_seconds if costs is not None and costs.plain_seconds > 0 and tested else None
+    return costs.plain_seconds if costs is not None and costs.plain_seconds > 0 and _tested(stats) else None
+
+
+def _tested(stats: GenerationStats) -> int:
+    """How many drafted tokens the target has looked at."""
+    return stats.accepted_draft_tokens_count + stats.rejected_draft_tokens_count
 
 
 def baseline_words(item: MessageItem) -> str:
     """What the gain in a reply's figures is measured against, or that there is nothing to measure it against."""
     stats = item.stats
-    if stats is None or not stats.tokens_per_second:
+    if stats is None or not stats.tokens_per_second or not _tested(stats):
         return ""
     plain = item.plain_tokens_per_second
     if plain:
@@ -290,13 +296,11 @@ def baseline_words(item: MessageItem) -> str:
             "Estimated: without speculation a token takes this model {0} ms, as timed on this machine. “Compare on "
             "this prompt” measures it.",
         ).format(f"{seconds * 1e3:.1f}")
-    if stats.accepted_draft_tokens_count + stats.rejected_draft_tokens_count:
-        return QCoreApplication.translate(
-            "ReplyFooter",
-            "No gain is shown: this model’s speed without speculation has not been measured here. “Compare on this "
-            "prompt” does it.",
-        )
-    return ""
+    return QCoreApplication.translate(
+        "ReplyFooter",
+        "No gain is shown: this model’s speed without speculation has not been measured here. “Compare on this "
+        "prompt” does it.",
+    )
 
 
 def _figure(number: str, unit: str, theme: Theme) -> str:
