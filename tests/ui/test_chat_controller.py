@@ -18,6 +18,7 @@ from forespeak.errors import UserFacingError
 from forespeak.speculation.trace import Source
 from forespeak.ui.chat_records import history_of, title_of
 from forespeak.ui.dialogs import ErrorDialog
+from forespeak.ui.message_body import MessageBody
 from ui.conftest import TEXT, App, AppMaker
 from ui.scripted_engine import Script, scripted_steps
 
@@ -404,6 +405,151 @@ def test_a_text_begun_in_one_chat_waits_there(qtbot: QtBot, make_app: AppMaker) 
     assert app.window.composer.text() == ""
     app.window.chats.chatSelected.emit(chat.id)
     qtbot.waitUntil(lambda: app.window.composer.text() == "half a thought")
+
+
+def composer_text(app: App) -> str:
+    return app.window.composer.text()
+
+
+def test_a_text_that_was_begun_stays_whatever_is_done_in_its_chat(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app(scripts=[Script(scripted_steps("First answer.")), Script(scripted_steps("Second answer."))])
+    send(qtbot, app, "Ask")
+    QTest.keyClicks(app.window.composer.edit, "half a thought")
+    app.commands["regenerate"].trigger()
+    qtbot.waitUntil(lambda: texts(app) == ["Ask", "Second answer."] and idle(app))
+    assert composer_text(app) == "half a thought"
+    app.window.conversation.versionRequested.emit(app.session.chats.items[-1].id, 1)
+    qtbot.waitUntil(lambda: texts(app) == ["Ask", "First answer."])
+    assert composer_text(app) == "half a thought"
+    # Not even its undoing is lost.
+    QTest.keyClick(app.window.composer.edit, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert composer_text(app) == ""
+
+
+def test_a_text_waits_while_an_earlier_message_is_edited(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "One")
+    QTest.keyClicks(app.window.composer.edit, "half a thought")
+    app.window.conversation.editRequested.emit(app.session.chats.items[0].id)
+    assert composer_text(app) == "One"
+    QTest.keyClick(app.window.composer.edit, Qt.Key.Key_Escape)
+    assert composer_text(app) == "half a thought"
+    app.window.conversation.editRequested.emit(app.session.chats.items[0].id)
+    QTest.keyClicks(app.window.composer.edit, " more")
+    QTest.keyClick(app.window.composer.edit, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: texts(app) == ["One more", TEXT] and idle(app))
+    assert composer_text(app) == "half a thought"
+    assert not app.window.composer.editing_note.isVisible()
+
+
+def test_an_edit_goes_on_after_another_chat_was_looked_at(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "One")
+    chat = app.session.chats.chat
+    assert chat is not None
+    QTest.keyClicks(app.window.composer.edit, "waiting")
+    app.window.conversation.editRequested.emit(app.session.chats.items[0].id)
+    QTest.keyClicks(app.window.composer.edit, " more")
+    app.commands["new"].trigger()
+    assert composer_text(app) == ""
+    assert not app.window.composer.editing_note.isVisible()
+    app.window.chats.chatSelected.emit(chat.id)
+    qtbot.waitUntil(lambda: composer_text(app) == "One more")
+    assert app.window.composer.editing_note.isVisible()
+    QTest.keyClick(app.window.composer.edit, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: texts(app) == ["One more", TEXT] and idle(app))
+    assert composer_text(app) == "waiting"
+
+
+def test_an_edit_whose_message_goes_out_of_sight_becomes_a_message(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "Old wording")
+    QTest.keyClick(app.window.composer.edit, Qt.Key.Key_Up)
+    app.window.composer.edit.clear()
+    send(qtbot, app, "New wording")
+    QTest.keyClick(app.window.composer.edit, Qt.Key.Key_Up)
+    QTest.keyClicks(app.window.composer.edit, " and more")
+    app.window.conversation.versionRequested.emit(app.session.chats.items[0].id, 1)
+    qtbot.waitUntil(lambda: texts(app)[0] == "Old wording")
+    assert composer_text(app) == "New wording and more"
+    assert not app.window.composer.editing_note.isVisible()
+
+
+def test_what_was_unsent_in_a_deleted_chat_comes_back_with_it(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "Keep me")
+    QTest.keyClicks(app.window.composer.edit, "unsent")
+    app.commands["delete"].trigger()
+    qtbot.waitUntil(lambda: app.store.chats() == () and app.window.toast.isVisible())
+    assert composer_text(app) == ""
+    QTest.keyClicks(app.window.composer.edit, "of a new chat")
+    app.commands["undo"].trigger()
+    qtbot.waitUntil(lambda: composer_text(app) == "unsent")
+    app.commands["new"].trigger()
+    assert composer_text(app) == "of a new chat"
+
+
+def test_a_new_chat_right_after_sending_is_free(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app(scripts=[Script(scripted_steps(LONG), rate=100)])
+    gate = threading.Event()
+    app.session.chat_worker.run(lambda: gate.wait(20))
+    write(qtbot, app, "Sent into a slow store")
+    app.commands["new"].trigger()
+    QTest.keyClicks(app.window.composer.edit, " of a new chat")
+    gate.set()
+    qtbot.waitUntil(lambda: len(app.session.replies.busy_chats) == 1)
+    qtbot.waitUntil(lambda: app.window.composer.button.text() == "Send")
+    # What was sent has gone, what was typed since is there.
+    assert composer_text(app) == " of a new chat"
+    (chat,) = app.session.replies.busy_chats
+    app.window.chats.chatSelected.emit(chat)
+    qtbot.waitUntil(lambda: app.window.composer.button.text() == "Stop")
+    assert composer_text(app) == ""
+
+
+def test_speculation_that_is_off_is_said_in_every_chat(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "One")
+    chat = app.session.chats.chat
+    assert chat is not None
+    QTest.mouseClick(app.window.top.speculation.switch, Qt.MouseButton.LeftButton)
+
+    def is_said() -> bool:
+        return any("switched off" in label.text() for label in app.window.panel.findChildren(QLabel))
+
+    assert is_said()
+    app.commands["new"].trigger()
+    assert is_said()
+    app.window.chats.chatSelected.emit(chat.id)
+    qtbot.waitUntil(lambda: texts(app) == ["One", TEXT])
+    assert is_said()
+
+
+def test_the_window_is_named_after_a_renamed_chat(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app()
+    send(qtbot, app, "First words")
+    app.commands["rename"].trigger()
+    editor = app.window.chats.view.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit)
+    editor.setText("Another name")
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: app.window.windowTitle().startswith("Another name"))
+
+
+def test_escape_gives_up_a_chosen_token_before_it_stops_a_reply(qtbot: QtBot, make_app: AppMaker) -> None:
+    app = make_app(scripts=[Script(scripted_steps(LONG), rate=50)])
+    write(qtbot, app, "Go on for long")
+    qtbot.waitUntil(lambda: len(app.session.chats.text_of(app.session.chats.last_reply() or 0)) > 20)
+    body = next(body for body in app.window.conversation.findChildren(MessageBody) if len(body.document.provenance))
+    body.setFocus()
+    QTest.keyClick(body, Qt.Key.Key_Right)
+    qtbot.waitUntil(lambda: body.has_choice)
+    QTest.keyClick(body, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not body.has_choice)
+    assert app.session.chats.busy
+    QTest.keyClick(body, Qt.Key.Key_Escape)
+    qtbot.waitUntil(partial(idle, app))
+    assert app.session.chats.items[-1].state == "stopped"
 
 
 def test_the_last_chat_is_open_again_after_a_restart(qtbot: QtBot, make_app: AppMaker) -> None:

@@ -166,6 +166,9 @@ def test_a_new_chat_and_a_chosen_chat_show_the_chat(qtbot: QtBot, make_app: AppM
     app.window.show_page("notes")
     app.window.new_chat_button.click()
     assert app.window.page == CHAT_PAGE
+    app.window.show_page("notes")
+    app.commands["new"].trigger()
+    assert app.window.page == CHAT_PAGE
     app.session.chats.send("Hello there.")
     qtbot.waitUntil(lambda: not app.session.chats.busy and bool(app.session.chats.items))
     qtbot.waitUntil(lambda: app.window.chats.model.rowCount() > 0)

@@ -33,8 +33,10 @@ class ChatController(QObject):
     """Chat, or None for a new one"""
     busyChanged = Signal()
     """Whether the open chat has a reply on its way"""
-    messageTaken = Signal()
-    """What was sent is in the store: the composer may forget it."""
+    chatRenamed = Signal(object)
+    """Chat, the open one"""
+    messageTaken = Signal(object, str)
+    """The chat that was open when it was sent, None for a new one, and the text: the composer may forget it"""
     contextChanged = Signal(object)
     """Tokens that the open chat takes in the target's context, or None"""
     chatDeleted = Signal(object)
@@ -152,6 +154,7 @@ class ChatController(QObject):
     def rename(self, chat: int, title: str) -> None:
         if self._chat is not None and self._chat.id == chat:
             self._chat = replace(self._chat, title=title)
+            self.chatRenamed.emit(self._chat)
         self._worker.run(lambda: self._store.rename(chat, title), self.refresh, self._refused)
 
     def set_system_prompt(self, text: str) -> None:
@@ -207,8 +210,9 @@ class ChatController(QObject):
             return self._reader.begin_below(here, message.id, settings, plain_rate)
 
         def begun(found: BegunReply) -> None:
-            self._editing = None
-            self.messageTaken.emit()
+            if opening == self._opening:
+                self._editing = None
+            self.messageTaken.emit(None if chat is None else chat.id, text)
             self._begun(found, settings, opening)
 
         opening = self._begin(job, begun)
@@ -238,6 +242,13 @@ class ChatController(QObject):
                 self._editing = item.id
                 return item.text
         return None
+
+    def go_on_editing(self, message: int) -> bool:
+        """Take up an edit again that another chat had interrupted; False if the message is not shown any more."""
+        shown = self._shows(message)
+        if shown:
+            self._editing = message
+        return shown
 
     def cancel_edit(self) -> None:
         self._editing = None
@@ -275,6 +286,9 @@ class ChatController(QObject):
     def _writing(self) -> LiveReply | None:
         return None if self._chat is None else self._replies.writing_in(self._chat.id)
 
+    def _shows(self, message: int | None) -> bool:
+        return any(item.id == message for item in self._items)
+
     def _is_shown(self, reply: LiveReply) -> bool:
         return self._chat is not None and reply.chat == self._chat.id
 
@@ -306,12 +320,13 @@ class ChatController(QObject):
         self._replies.start(reply)
         if opening == self._opening:
             self._show(found.opened.chat, found.opened.items)
+        else:
+            self.busyChanged.emit()
         self.refresh()
 
     def _show(self, chat: Chat | None, items: Sequence[MessageItem]) -> None:
         """Replace what the conversation shows; what was written since the store was read comes from memory."""
         self._chat = chat
-        self._editing = None
         shown = []
         last: LiveReply | None = None
         for item in items:
@@ -319,6 +334,8 @@ class ChatController(QObject):
             shown.append(item if reply is None else with_live(item, reply))
             last = reply
         self._items = tuple(shown)
+        if not self._shows(self._editing):
+            self._editing = None
         self._view.set_messages(list(self._items))
         self._feed.drop()
         self._panel.reset()

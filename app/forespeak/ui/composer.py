@@ -7,7 +7,6 @@ from PySide6.QtGui import QInputMethodEvent, QKeyEvent, QKeySequence, QPainter, 
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QSizePolicy,
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.ui.output_chip import OutputChip
+from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.restyle import restyle
 from forespeak.ui.structured_output import StructuredOutput
 
@@ -182,7 +182,7 @@ class ContextMeter(QWidget):
 
 
 class Composer(QFrame):
-    """Emits `sendRequested` with the text; the text stays until `clear_sent` says that it was taken."""
+    """Emits `sendRequested` with the text. It stays until `set_text` replaces it: what cannot be sent is not lost."""
 
     sendRequested = Signal(str)
     stopRequested = Signal()
@@ -197,7 +197,7 @@ class Composer(QFrame):
         self._generating = False
         self._hint = ""
 
-        self.editing_note = QLabel(self.tr("Editing a message: sending it starts a new branch."))
+        self.editing_note = PlainLabel(self.tr("Editing a message: sending it starts a new branch."))
         self.editing_note.setObjectName("composerNote")
         self.cancel_edit = QToolButton()
         self.cancel_edit.setObjectName("quietButton")
@@ -217,7 +217,7 @@ class Composer(QFrame):
         self.settings_button.setToolTip(self.tr("Sampling and speculation settings"))
         self.chip = OutputChip()
         self.context = ContextMeter()
-        self.note = QLabel()
+        self.note = PlainLabel()
         self.note.setObjectName("composerNote")
         self.note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.button = QPushButton()

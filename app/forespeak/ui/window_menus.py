@@ -42,7 +42,7 @@ def add_menus(window: MainWindow, session: Session, logs: Path) -> Commands:
         window,
         {
             _tr("Chat"): [
-                Command("new", _tr("New chat"), "Ctrl+N", session.chat_view.new_chat),
+                Command("new", _tr("New chat"), "Ctrl+N", window.newChatRequested.emit),
                 Command("search", _tr("Search"), "Ctrl+F", window.focus_search),
                 Command("rename", _tr("Rename chat"), "F2", window.chats.rename_current),
                 Command("delete", _tr("Delete chat"), "", window.chats.delete_current),
