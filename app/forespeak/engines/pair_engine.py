@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
@@ -32,6 +32,7 @@ from forespeak.engines.engine import (
     Progress,
     Start,
 )
+from forespeak.engines.known_text import KnownText
 from forespeak.engines.pair_costs import PairCosts
 from forespeak.engines.pair_knowledge import PairConditions, PairMemory
 from forespeak.engines.rollback import RollbackGuard
@@ -115,18 +116,6 @@ class EngineModel(LanguageModel, Protocol):
 Model = TypeVar("Model", bound=EngineModel)
 
 
-@dataclass(slots=True)
-class _Reply:
-    """The last generation: its prompt's and its own text, and the tokens they were.
-
-    The next prompt usually begins with this text. Its tokens are then taken from here, because a tokenizer need not
-    cut a sampled text into the tokens that it was sampled in, and the cache holds those.
-    """
-
-    text: str
-    tokens: list[int]
-
-
 class PairEngine(ABC, Generic[Model]):
     """Loads a target and a draft and generates with them. Blocking; one call at a time."""
 
@@ -142,7 +131,7 @@ class PairEngine(ABC, Generic[Model]):
         self._template: ChatTemplate | None = None
         self._drafting = Drafting()
         self._costs = PairCosts(self._drafting, memory)
-        self._last_reply: _Reply | None = None
+        self._known = KnownText()
         self._grammars: GrammarCompiler | None = None
         self._dry_breakers: tuple[tuple[int, ...], ...] = ()
 
@@ -299,11 +288,13 @@ class PairEngine(ABC, Generic[Model]):
 
         Raises UserFacingError where the reply cannot go on.
         """
-        tokens = list(prompt)
+        known, reply = self._known, ""
+        tokens: list[int] = []
+        known.read(text, prompt)
         try:
             for event in events:
                 if isinstance(event, Step):
-                    text += "".join(token.text for token in event.emitted)
+                    reply += "".join(token.text for token in event.emitted)
                     tokens += [token.id for token in event.emitted]
                 yield _with_memory(event) if isinstance(event, Finished) else event
         except NoTokenLeftError as error:
@@ -319,9 +310,7 @@ class PairEngine(ABC, Generic[Model]):
                 "Try again; if it happens again, load the model with a shorter context or fewer GPU layers.",
             ) from error
         finally:
-            while tokens and target.vocabulary.ends_generation(tokens[-1]):
-                tokens.pop()
-            self._last_reply = _Reply(text, tokens)
+            known.written(text, reply, tokens, target.vocabulary.piece)
 
     # What a parity check asks
 
@@ -383,15 +372,15 @@ class PairEngine(ABC, Generic[Model]):
                 model.truncate(0)
         if learned:
             self._drafting.forget()
-        self._last_reply = None
+        self._known = KnownText()
 
     def close(self) -> None:
         self._costs.close()
         for model in (self._draft, self._target):
             if model is not None:
                 model.close()
-        self._draft = self._target = self._template = self._request = self._last_reply = self._grammars = None
-        self._draft_problem, self._dry_breakers = None, ()
+        self._draft = self._target = self._template = self._request = self._grammars = None
+        self._draft_problem, self._dry_breakers, self._known = None, (), KnownText()
 
     def _load_draft(
         self, request: LoadRequest, target: Model, progress: ProgressListener, cancelled: Callable[[], bool]
@@ -444,11 +433,11 @@ class PairEngine(ABC, Generic[Model]):
         return self._grammars.grammar(request.grammar, thoughts)
 
     def _tokens_of(self, rendered: RenderedPrompt, target: Model) -> list[int]:
-        """Tokens of the prompt; where it continues the last reply, that reply's own tokens."""
+        """Tokens of the prompt; of what was read or written before, those that it was."""
         vocabulary = target.vocabulary
-        last = self._last_reply
-        if last is not None and rendered.text.startswith(last.text):
-            return last.tokens + vocabulary.tokenize(rendered.text[len(last.text) :])
+        known = self._known.tokens_of(rendered.text, vocabulary.tokenize, vocabulary.piece)
+        if known is not None:
+            return known
         tokens = vocabulary.tokenize(rendered.text)
         # Most templates write the BOS themselves; it must be there once.
         if vocabulary.adds_bos and tokens[:1] != [vocabulary.bos]:

@@ -15,6 +15,11 @@ class TextDecoder:
     def feed(self, piece: bytes) -> str:
         return self._decoder.decode(piece)
 
+    @property
+    def pending(self) -> bool:
+        """Whether a character is unfinished."""
+        return bool(self._decoder.getstate()[0])
+
     def flush(self) -> str:
         """What an unfinished character leaves: one replacement character, or nothing."""
         return self._decoder.decode(b"", final=True)

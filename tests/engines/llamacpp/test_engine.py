@@ -111,6 +111,43 @@ def test_the_second_turn_keeps_the_first(engine: LlamaEngine) -> None:
     assert second.stats.reused_prompt_tokens >= first.stats.prompt_tokens + first.stats.generated_tokens - 1
 
 
+def followed(request: GenerationRequest, steps: list[Step], message: str) -> GenerationRequest:
+    """The next turn, as the window asks for it: from the words alone."""
+    reply = ChatMessage(Role.ASSISTANT, text_of(steps))
+    return replace(request, messages=(*request.messages, reply, ChatMessage(Role.USER, message)), stop=())
+
+
+def test_a_second_turn_that_is_asked_again_is_the_same_prompt(engine: LlamaEngine) -> None:
+    request = ask(PROMPTS["emoji"], sampling=replace(SAMPLED, temperature=1.2))
+    steps, _ = run(engine, request)
+    second = followed(request, steps, "And in one line?")
+    prompt = engine.prompt(second)
+    assert prompt != engine.target.vocabulary.tokenize(rendered(engine, second)), (
+        "this reply was sampled in other tokens"
+    )
+    first_time, _ = run(engine, second)
+    assert engine.prompt(second) == prompt
+    again, finished = run(engine, second)
+    assert ids(again) == ids(first_time)
+    assert finished.stats.reused_prompt_tokens == finished.stats.prompt_tokens - 1
+
+
+def rendered(engine: LlamaEngine, request: GenerationRequest) -> str:
+    assert engine._template is not None
+    return engine._template.render(request.messages).text
+
+
+def test_the_next_prompt_says_what_people_see(engine: LlamaEngine) -> None:
+    """What a stop string has cut off was generated, and stands in no chat."""
+    request = ask(PROMPTS["numbers"], sources=(Source.DRAFT_MODEL,))
+    text = text_of(run(engine, request)[0])
+    vocabulary = engine.target.vocabulary
+    for stop in (text[10:15], text[11:13], text[9:12]):
+        second = followed(request, run(engine, replace(request, stop=(stop,)))[0], "Go on.")
+        said = b"".join(vocabulary.piece(token) or vocabulary.text(token).encode() for token in engine.prompt(second))
+        assert said.decode() == rendered(engine, second)
+
+
 def test_an_edited_conversation_keeps_what_is_the_same(engine: LlamaEngine) -> None:
     beginning = PROMPTS["summary"]
     _, first = run(engine, ask(beginning + " Be brief.", sources=(Source.DRAFT_MODEL,)))
