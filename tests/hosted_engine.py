@@ -28,7 +28,7 @@ from forespeak.speculation.trace import FinishReason, GenerationStats, Origin, S
 
 
 class ScriptedEngine:
-    """Does what the last message says: a number of steps, "raise", "bug", "abort", "exit" or "for ever"."""
+    """Does what the last message says: a number of steps, "for ever", or one of the ways to fail."""
 
     def __init__(self, pair_check: PairCheck) -> None:
         self._check = pair_check
@@ -56,6 +56,9 @@ class ScriptedEngine:
         if script == "bug":
             raise ZeroDivisionError("oops")
         yield self._step(0)
+        if script == "fail late":
+            yield Finished(FinishReason.STOP, GenerationStats())
+            raise ZeroDivisionError("oops")
         if script == "abort":
             sys.stderr.write("GGML_ASSERT(something) failed\n")
             os.abort()

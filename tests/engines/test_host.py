@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psutil
@@ -176,6 +177,80 @@ def test_a_death_between_requests_is_told_and_costs_nothing(host: Host) -> None:
     os.kill(host.pid, signal.SIGKILL)
     assert isinstance(host.until_last(0)[-1], Died)
     assert host.process.pid is None
+    assert isinstance(host.until_last(host.say("2"))[-1], Finished)
+
+
+class Broken:
+    """A pipe whose other end is dying: it takes nothing more, and what it still brings is read."""
+
+    def __init__(self, pipe: object) -> None:
+        self._pipe = pipe
+
+    def send(self, _message: object) -> None:
+        raise BrokenPipeError
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._pipe, name)
+
+
+def test_a_cancel_that_meets_a_dying_child_leaves_its_request_an_end(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.load()
+    number = host.say("for ever")
+    host.next_step(number)
+    child = host.process._child
+    assert child is not None
+    monkeypatch.setattr(child, "_pipe", Broken(child._pipe))
+    host.process.cancel(number)
+    os.kill(host.pid, signal.SIGKILL)
+    assert isinstance(host.until_last(number)[-1], Died)
+
+
+def test_a_request_that_meets_a_dying_child_goes_to_the_next_one(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.load()
+    child, pid = host.process._child, host.pid
+    assert child is not None
+    monkeypatch.setattr(child, "_pipe", Broken(child._pipe))
+    assert isinstance(host.until_last(host.say("2"))[-1], Finished)
+    assert host.pid != pid
+    os.kill(pid, signal.SIGKILL)
+    assert isinstance(host.until_last(0)[-1], Died)
+
+
+def test_a_child_that_dies_before_it_takes_anything_ends_what_it_was_sent(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.load()
+    os.kill(host.pid, signal.SIGKILL)
+    host.until_last(0)
+
+    def send(*_: object) -> None:
+        raise BrokenPipeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "send", send)
+        number = host.say("2")
+    os.kill(host.pid, signal.SIGKILL)
+    assert isinstance(host.until_last(number)[-1], Died)
+
+
+def test_a_request_that_fails_behind_its_end_has_ended(host: Host) -> None:
+    host.load()
+    first, second = host.say("fail late"), host.say("2")
+    ends: list[EngineEvent] = []
+    while not ends or ends[-1].request != second:
+        event = host.events.get(timeout=PATIENCE)
+        if is_last(event.body):
+            ends.append(event)
+    assert [(event.request, type(event.body)) for event in ends] == [(first, Finished), (second, Finished)]
+
+
+def test_a_generation_has_its_pair_whatever_came_first_after_a_death(host: Host) -> None:
+    host.load()
+    os.kill(host.pid, signal.SIGKILL)
+    host.until_last(0)
+    host.until_last(host.process.convert(ConversionRequest(Path("a"), Path("b"))))
     assert isinstance(host.until_last(host.say("2"))[-1], Finished)
 
 

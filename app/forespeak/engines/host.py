@@ -20,7 +20,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -75,9 +75,9 @@ class EngineProcess:
     """An EngineClient whose engine is a child process, started with the first request.
 
     `listener` is called on a thread of this object's own, one event at a time; it should only hand them on. After a
-    death the next request starts a new child, and if that request is a generation, the last pair is loaded again
-    first: under a number of its own, which the listener sees Progress and Loaded for. Loading another target starts a
-    new child too: the old one's memory really comes back.
+    death the next request starts a new child, and a generation or a check loads the last pair again first: under a
+    number of its own, which the listener sees Progress and Loaded for. Loading another target starts a new child too:
+    the old one's memory really comes back.
     """
 
     def __init__(
@@ -112,25 +112,24 @@ class EngineProcess:
             if self._last_load is not None and self._last_load.target != request.target:
                 self._let_go()
             self._last_load = request
-            return self._send(request, reload=False)
+            return self._send(request, needs_pair=False)
 
     def generate(self, request: GenerationRequest) -> int:
         with self._lock:
-            return self._send(request, reload=True)
+            return self._send(request, needs_pair=True)
 
     def convert(self, request: ConversionRequest) -> int:
         with self._lock:
-            return self._send(request, reload=False)
+            return self._send(request, needs_pair=False)
 
     def check(self, request: ParityRequest) -> int:
         with self._lock:
-            return self._send(request, reload=True)
+            return self._send(request, needs_pair=True)
 
     def cancel(self, request: int) -> None:
         with self._lock:
-            if self._child is not None and self._child.alive:
-                with contextlib.suppress(_ChildGoneError):
-                    self._child.send(_Cancel(request))
+            if self._child is not None:
+                self._child.cancel(request)
 
     def close(self) -> None:
         """End the child and wait for it. What it was doing ends with Failed."""
@@ -151,29 +150,28 @@ class EngineProcess:
             self._endings.append(threading.Thread(target=child.close, name="engine-end", daemon=True))
             self._endings[-1].start()
 
-    def _send(self, request: Request, *, reload: bool) -> int:
-        number = next(self._numbers)
-        if self._child is not None and self._child.alive:
-            try:
-                self._child.send(_Job(number, request))
-                return number
-            except _ChildGoneError:
-                pass
-        self._child = _Child(self._listener, self._log_path, self._pair_check, self._engine, self._parity_check)
-        # A child that dies this early answers for itself, through its reader.
-        with contextlib.suppress(_ChildGoneError):
-            if reload and self._last_load is not None:
-                self._child.send(_Job(next(self._numbers), self._last_load))
-            self._child.send(_Job(number, request))
-        return number
+    def _send(self, request: Request, *, needs_pair: bool) -> int:
+        job = _Job(next(self._numbers), request)
+        child = self._child
+        if child is None or not child.take(self._with_pair(job, needs_pair and not child.knows_pair)):
+            jobs = self._with_pair(job, needs_pair)
+            self._child = _Child(
+                self._listener, self._log_path, self._pair_check, self._engine, self._parity_check, jobs
+            )
+        return job.number
 
-
-class _ChildGoneError(Exception):
-    """The message reached nobody, and nobody answers for it."""
+    def _with_pair(self, job: _Job, needs_pair: bool) -> list[_Job]:
+        """The job, behind one that loads the last pair if it needs that."""
+        if needs_pair and self._last_load is not None:
+            return [_Job(next(self._numbers), self._last_load), job]
+        return [job]
 
 
 class _Child:
-    """One child process, its pipe and the thread that reads it."""
+    """One child process, its pipe and the thread that reads it: which sees to it that each job ends, and once.
+
+    `jobs` are its first ones.
+    """
 
     def __init__(
         self,
@@ -182,11 +180,14 @@ class _Child:
         pair_check: PairCheck,
         engine: EngineFactory,
         parity_check: ParityCheck | None,
+        jobs: Sequence[_Job],
     ) -> None:
         self._listener = listener
         self._log_path = log_path
-        self._open: list[int] = []
+        self._open = [job.number for job in jobs]
         """Numbers of the requests that have not ended, in order."""
+        self.knows_pair = _holds_load(jobs)
+        """Whether it was told what to load."""
         self._lock = threading.Lock()
         self._closing = False
         context = multiprocessing.get_context("spawn")
@@ -200,22 +201,36 @@ class _Child:
         self.process.start()
         theirs.close()
         self.alive = True
+        # Nobody reads yet, so a child that dies this early ends all of them, wherever it broke off.
+        with contextlib.suppress(OSError):
+            for job in jobs:
+                self._pipe.send(job)
         self._reader = threading.Thread(target=self._read, name="engine-events", daemon=True)
         self._reader.start()
 
-    def send(self, message: _Job | _Cancel) -> None:
-        """Raises _ChildGoneError if the child has died; once a job was taken, its death is told to the listener."""
-        if isinstance(message, _Job):
-            with self._lock:
-                self._open.append(message.number)
+    def take(self, jobs: Sequence[_Job]) -> bool:
+        """False if the child has died, and nobody tells how the last of these jobs ended."""
+        numbers = [job.number for job in jobs]
+        with self._lock:
+            if not self.alive:
+                return False
+            self._open += numbers
         try:
-            self._pipe.send(message)
-        except (BrokenPipeError, ConnectionResetError) as error:
+            for job in jobs:
+                self._pipe.send(job)
+        except OSError:
             with self._lock:
-                if message.number not in self._open:
-                    return  # The reader noticed the death first and has answered.
-                self._open.remove(message.number)
-            raise _ChildGoneError from error
+                if numbers[-1] in self._open:
+                    self._open = [number for number in self._open if number not in numbers]
+                    return False
+                # The reader has noticed the death first, and tells it.
+        self.knows_pair = self.knows_pair or _holds_load(jobs)
+        return True
+
+    def cancel(self, number: int) -> None:
+        # What a dead child was doing is ended by the reader, cancelled or not.
+        with contextlib.suppress(OSError):
+            self._pipe.send(_Cancel(number))
 
     def close(self) -> None:
         self._closing = True
@@ -240,10 +255,12 @@ class _Child:
             for event in events:
                 if is_last(event.body):
                     with self._lock:
+                        if event.request not in self._open:
+                            continue  # It has ended: what failed behind its end is in the log.
                         self._open.remove(event.request)
                 self._listener(event)
-        self.alive = False
         with self._lock:
+            self.alive = False
             left, self._open = self._open, []
         if not left and self._closing:
             return
@@ -255,6 +272,10 @@ class _Child:
             body = _obituary(self.process.exitcode, _tail(self._log_path))
         for number in left or [0]:
             self._listener(EngineEvent(number, body))
+
+
+def _holds_load(jobs: Sequence[_Job]) -> bool:
+    return any(isinstance(job.request, LoadRequest) for job in jobs)
 
 
 def _obituary(exit_code: int | None, log: str) -> Died:
