@@ -7,6 +7,7 @@ import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
@@ -252,6 +253,32 @@ def test_a_generation_has_its_pair_whatever_came_first_after_a_death(host: Host)
     host.until_last(0)
     host.until_last(host.process.convert(ConversionRequest(Path("a"), Path("b"))))
     assert isinstance(host.until_last(host.say("2"))[-1], Finished)
+
+
+def test_the_listener_hears_one_event_at_a_time(tmp_path: Path) -> None:
+    """Also while one child ends and the next one begins."""
+    inside = threading.Lock()
+    overlaps: list[EngineEvent] = []
+
+    def listen(event: EngineEvent) -> None:
+        if not inside.acquire(blocking=False):
+            overlaps.append(event)
+            return
+        time.sleep(0.001)
+        inside.release()
+
+    process = EngineProcess(listen, log_path=tmp_path / "engine.log", pair_check=refuse_pair, engine=scripted_engine)
+
+    def tell() -> None:
+        for _ in range(20):
+            process._tell(EngineEvent(1, Failed("x")))
+
+    tellers = [threading.Thread(target=tell) for _ in range(2)]
+    for teller in tellers:
+        teller.start()
+    for teller in tellers:
+        teller.join()
+    assert not overlaps
 
 
 def test_another_target_is_loaded_in_a_new_process(host: Host) -> None:

@@ -342,8 +342,8 @@ class EngineClient(Protocol):
     """An engine somewhere else. Calls return at once with the request's number; what happens is told to a listener.
 
     Requests are served one after the other. Each one ends with exactly one of Loaded, Converted, Finished,
-    ParityResult, Failed or Died. After a death, the next request starts a new engine and loads the last pair again
-    first.
+    ParityResult, Failed or Died. After a death, the next request starts a new engine; a generation or a check has
+    the last pair loaded again first.
     """
 
     def load(self, request: LoadRequest) -> int: ...

@@ -74,7 +74,7 @@ def is_last(body: Body) -> bool:
 class EngineProcess:
     """An EngineClient whose engine is a child process, started with the first request.
 
-    `listener` is called on a thread of this object's own, one event at a time; it should only hand them on. After a
+    `listener` is called on threads of this object's own, one event at a time; it should only hand them on. After a
     death the next request starts a new child, and a generation or a check loads the last pair again first: under a
     number of its own, which the listener sees Progress and Loaded for. Loading another target starts a new child too:
     the old one's memory really comes back.
@@ -95,6 +95,7 @@ class EngineProcess:
         self._engine = engine
         self._parity_check = parity_check
         self._lock = threading.RLock()
+        self._telling = threading.Lock()
         self._child: _Child | None = None
         self._endings: list[threading.Thread] = []
         """What ends children that are no longer wanted."""
@@ -155,9 +156,7 @@ class EngineProcess:
         child = self._child
         if child is None or not child.take(self._with_pair(job, needs_pair and not child.knows_pair)):
             jobs = self._with_pair(job, needs_pair)
-            self._child = _Child(
-                self._listener, self._log_path, self._pair_check, self._engine, self._parity_check, jobs
-            )
+            self._child = _Child(self._tell, self._log_path, self._pair_check, self._engine, self._parity_check, jobs)
         return job.number
 
     def _with_pair(self, job: _Job, needs_pair: bool) -> list[_Job]:
@@ -165,6 +164,11 @@ class EngineProcess:
         if needs_pair and self._last_load is not None:
             return [_Job(next(self._numbers), self._last_load), job]
         return [job]
+
+    def _tell(self, event: EngineEvent) -> None:
+        # A child that is let go may still tell how its requests ended while the next one tells of its own.
+        with self._telling:
+            self._listener(event)
 
 
 class _Child:
@@ -244,7 +248,9 @@ class _Child:
         if threading.current_thread() is not self._reader:
             self._reader.join()
         self._pipe.close()
-        self.process.close()
+        # Starting another child looks after ended ones, and may be about to note that this one is: no harm is done.
+        with contextlib.suppress(ValueError):
+            self.process.close()
 
     def _read(self) -> None:
         while True:
