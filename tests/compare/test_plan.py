@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from compare.timed_engine import AUTO, DRAFT, FOUR, MODEL, TARGET, comparison, prompts
@@ -18,9 +19,12 @@ from forespeak.compare.plan import (
     visits,
     warm_up,
 )
-from forespeak.engines.engine import Role, Start
-from forespeak.speculation.settings import SamplingSettings
-from forespeak.speculation.trace import Source
+from forespeak.engines.drafting import Drafting
+from forespeak.engines.engine import Role, Start, TextSourceSettings
+from forespeak.speculation.decode import DecodeSettings, generate
+from forespeak.speculation.settings import NgramModSettings, SamplingSettings
+from forespeak.speculation.trace import Source, Step
+from scripted import GREEDY, ScriptedModel, letters
 
 LOOKUP = Way((Source.PROMPT_LOOKUP,), 4)
 
@@ -105,6 +109,25 @@ def test_what_a_run_begins_with(start: Start, expected: list[Start]) -> None:
     plan = comparison(start=start)
     tasks = [Task(0, plan.prompts[0], 0.0, AUTO, 0, place) for place in (0, 1)]
     assert [generation_request(plan, task).start for task in tasks] == expected
+
+
+@pytest.mark.parametrize("source", [Source.NGRAM_MOD, Source.NGRAM_CACHE], ids=lambda source: source.value)
+def test_no_run_looks_up_what_another_has_written(source: Source) -> None:
+    wanted = TextSourceSettings(ngram_mod=NgramModSettings(n_match=2, n_min=1), shared=True)
+    plan = comparison(ways=(Way((source,), 4),), text_sources=wanted)
+    task = Task(0, plan.prompts[0], 0.0, plan.ways[0], 0)
+    # Pairs of its tokens do not come again, so that nothing within one reply is to be found.
+    model = ScriptedModel(lambda text: -abs(np.arange(60.0, dtype=np.float32) - text[-1] - 1), letters(60))
+    drafting = Drafting()
+    drafting.measure_target(model)
+
+    def drafted() -> list[int]:
+        request = generation_request(plan, task)
+        found, controller = drafting.prepare(request, None, 60, lambda: False)
+        events = generate(model, found, [0, 1, 2], GREEDY, controller, DecodeSettings(max_tokens=30))
+        return [event.tested_count for event in events if isinstance(event, Step)]
+
+    assert [drafted() for _ in range(8)] == [[0] * 30] * 8
 
 
 def test_a_warm_up_is_short_and_has_every_way() -> None:

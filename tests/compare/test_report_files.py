@@ -247,7 +247,7 @@ def test_a_report_tells_how_models_were_loaded(tmp_path: Path) -> None:
     for words in (
         "a context of 512 tokens, threads 3, device CUDA1, draft’s device CPU, layers on GPUs 4, draft’s 0",
         "split row, cache Q8\\_0, flash attention on.",
-        "dry breakers 2 entries, logit bias 2 entries, ngram mod set otherwise than usual, shared set otherwise",
+        "dry breakers 2 entries, logit bias 2 entries, ngram mod set otherwise than usual",
     ):
         assert words in text
 

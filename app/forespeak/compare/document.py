@@ -276,7 +276,9 @@ def _unusual(plan: Plan) -> Iterator[str]:
             words = f"{value:g}" if isinstance(value, int | float) else f"{len(value)} entries"
             yield f"{setting.name.replace('_', ' ')} {words}"
     for source in fields(plan.text_sources):
-        if getattr(plan.text_sources, source.name) != getattr(TextSourceSettings(), source.name):
+        chosen, default = (getattr(each, source.name) for each in (plan.text_sources, TextSourceSettings()))
+        # In no run of a comparison are texts shared, whatever was asked for.
+        if source.name != "shared" and chosen != default:
             yield f"{source.name.replace('_', ' ')} set otherwise than usual"
 
 

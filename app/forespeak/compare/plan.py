@@ -105,8 +105,9 @@ class Comparison:
     `sampling` holds what all runs share; its temperature is replaced by each of `temperatures`, and its seed grows by
     one from repetition to repetition, so that at temperatures above 0 each brings other words. `start`: COLD reads
     the prompt anew for each run, FRESH also forgets what was learned, WARM lets the ways of one visit share the
-    prompt's cache: only decoding is then compared. `places`: what is measured of all combinations, plain aside; None:
-    everything. Raises ValueError where there is nothing to measure.
+    prompt's cache: only decoding is then compared. `text_sources`: their settings, but `shared` is left out: the other
+    runs have written the very reply that would be looked up. `places`: what is measured of all combinations, plain
+    aside; None: everything. Raises ValueError where there is nothing to measure.
     """
 
     pairs: tuple[Pair, ...]
@@ -228,5 +229,6 @@ def generation_request(comparison: Comparison, task: Task, *, first: bool | None
         max_tokens=tokens,
         # The first way of a visit has nothing to share: the cache holds another prompt's beginning at best.
         start=Start.COLD if comparison.start is Start.WARM and first else comparison.start,
-        text_sources=comparison.text_sources,
+        # What other texts have taught includes this very reply, which the other ways have just written.
+        text_sources=replace(comparison.text_sources, shared=False),
     )

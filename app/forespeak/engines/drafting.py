@@ -63,10 +63,6 @@ class Drafting:
         self._text_sources.clear()
         self._start_anew()
 
-    def forget_texts(self) -> None:
-        """What the sources without a model have indexed of other texts; what was learned of the pair stays."""
-        self._text_sources.clear()
-
     def _start_anew(self) -> None:
         self._costs = RunningCosts(Costs(self._target_seconds, *self._draft_seconds))
         self._models: dict[_Regime, AdaptiveDraftLength] = {}
