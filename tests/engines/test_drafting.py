@@ -98,6 +98,24 @@ def test_every_source_without_a_model_can_be_had_and_keeps_its_index(drafting: D
     assert prepared(drafting, with_sources(source, length=4))[0] is not made
 
 
+def test_a_reply_that_begins_anew_leaves_what_was_learned_as_it_is(drafting: Drafting) -> None:
+    request = with_sources(Source.PROMPT_LOOKUP, Source.DRAFT_MODEL)
+    model = ScriptedModel(random_scores(8, 1), letters(8))
+
+    def reply(drafting: Drafting) -> None:
+        source, controller = prepared(drafting, request)
+        list(generate(model, source, [1, 2, 3], Sampler(SamplingSettings()), controller, DecodeSettings(max_tokens=40)))
+
+    new = json.dumps(drafting.learned())
+    reply(drafting)
+    learned = json.dumps(drafting.learned())
+    other = drafting.anew()
+    assert json.dumps(other.learned()) == new != learned
+    reply(other)
+    assert json.dumps(other.learned()) != new
+    assert json.dumps(drafting.learned()) == learned
+
+
 def test_other_settings_make_other_sources(drafting: Drafting) -> None:
     request = with_sources(Source.NGRAM_SIMPLE, length=9)
     before, _ = prepared(drafting, request)

@@ -58,6 +58,13 @@ class Drafting:
         self._draft_seconds = measure_draft(model)
         self._start_anew()
 
+    def anew(self) -> Drafting:
+        """As if the pair had just been loaded, beside this one, which neither learns of it nor forgets anything."""
+        other = Drafting()
+        other._target_seconds, other._draft_seconds = self._target_seconds, self._draft_seconds
+        other._start_anew()
+        return other
+
     def forget(self) -> None:
         """As if the pair had just been loaded; the measured costs stay."""
         self._text_sources.clear()

@@ -138,7 +138,7 @@ class Start(Enum):
     COLD = "cold"
     """Empty caches, so that the whole prompt is evaluated; what was learned stays."""
     FRESH = "fresh"
-    """As if the pair had just been loaded."""
+    """As if the pair had just been loaded, for this generation: what was learned before is there again behind it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,7 +238,7 @@ class PairEngine(ABC, Generic[Model]):
 
     def generate(self, request: GenerationRequest, cancelled: Callable[[], bool]) -> Iterator[Notice | Event]:
         if request.start is not Start.WARM:
-            self.forget(learned=request.start is Start.FRESH)
+            self.forget(learned=False)
         started = time.perf_counter()
         target = self._target
         if target is None or self._template is None:
@@ -255,7 +255,8 @@ class PairEngine(ABC, Generic[Model]):
                 "Shorten the message, start a new chat, or choose a longer context in the settings.",
             )
         without = self._obstacle(request, target)
-        source, controller = self._drafting.prepare(
+        drafting = self._drafting.anew() if request.start is Start.FRESH else self._drafting
+        source, controller = drafting.prepare(
             request if without is None else replace(request, sources=()),
             self._draft,
             target.vocabulary.size,
