@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 
 from engines.llamacpp.conftest import accept_any_pair
+from forespeak.engines.devices import PROCESSOR
 from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, LoadSettings, Role
+from forespeak.engines.llamacpp import loading
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.speculation.settings import SamplingSettings
 from forespeak.speculation.trace import Source, Step
@@ -77,3 +81,22 @@ def test_what_is_filled_in_leaves_no_trace(quantised: LlamaEngine) -> None:
 
 def test_f32_weights_need_no_filling(engine: LlamaEngine) -> None:
     assert engine.target.least_batch == 1
+
+
+def test_a_split_model_has_the_size_of_all_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first file may hold nothing but the header: judged by that, it would be copied into memory twice over."""
+    for name, size in (
+        ("big-00001-of-00003.gguf", 10),
+        ("big-00002-of-00003.gguf", 400),
+        ("big-00003-of-00003.gguf", 500),
+        ("big-00001-of-00004.gguf", 5000),
+        ("other-00001-of-00003.gguf", 5000),
+        ("big.gguf", 5000),
+    ):
+        (tmp_path / name).write_bytes(bytes(size))
+    (tmp_path / "big-00009-of-00003.gguf").mkdir()
+    first = tmp_path / "big-00001-of-00003.gguf"
+    for available, copied in ((2276, True), (2274, False)):
+        monkeypatch.setattr(psutil, "virtual_memory", lambda free=available: SimpleNamespace(available=free))
+        assert loading._fits_twice(first, PROCESSOR) is copied
+    assert not loading._fits_twice(tmp_path / "big.gguf", PROCESSOR)

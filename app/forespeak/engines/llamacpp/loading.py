@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +34,9 @@ from forespeak.errors import UserFacingError
 
 _CPU_BATCH, _GPU_BATCH = 128, 512
 """Tokens of one evaluation of a prompt. A stop waits for one of these; larger ones gain little on a CPU."""
+
+_PART = re.compile(r"(.+-)\d{5,9}(-of-\d{5,9}\.\w+)", re.IGNORECASE | re.DOTALL)
+"""One file of a split model, by its name: llama.cpp is told the first of them and finds the others itself."""
 
 ENGINE = f"llama.cpp {bindings.version()}"
 
@@ -98,7 +103,22 @@ def _fits_twice(path: Path, setting: ModelSetting) -> bool:
     A processor reads them from there one to two per cent faster than from a mapped file. Where memory is short the
     mapped file is better: the system may drop parts of it and read them again.
     """
-    return not setting.on_gpu and psutil.virtual_memory().available > 2.5 * path.stat().st_size
+    return not setting.on_gpu and psutil.virtual_memory().available > 2.5 * _size(path)
+
+
+def _size(path: Path) -> int:
+    """Bytes of a model's file, or of all files of a split one that are there."""
+    size = path.stat().st_size
+    part = _PART.fullmatch(path.name)
+    if part is None:
+        return size
+    # A name may claim any number of parts, so they are not counted up. Not every folder can be listed.
+    with contextlib.suppress(OSError):
+        for other in path.parent.iterdir():
+            named = _PART.fullmatch(other.name)
+            if other != path and named is not None and named.groups() == part.groups() and other.is_file():
+                size += other.stat().st_size
+    return size
 
 
 def make_context(
