@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -44,6 +45,13 @@ def test_each_busy_core_costs_a_thread_and_one_always_stays() -> None:
         assert governor.count() == threads
 
 
+def test_no_more_threads_than_cores_whatever_was_counted() -> None:
+    machine = Machine()
+    governor = machine.governor(2)
+    machine.run(0.6, -1.9)
+    assert governor.count() == 2
+
+
 def test_it_samples_at_most_twice_a_second() -> None:
     machine = Machine()
     governor = machine.governor(2)
@@ -63,10 +71,31 @@ def test_a_long_pause_says_nothing_about_now() -> None:
 
 
 def busy_core_seconds() -> float:
-    return sum(cpu.user + cpu.system for cpu in psutil.cpu_times(percpu=True))
+    niced = hasattr(os, "nice") and os.nice(0) > 0
+    return sum(cpu.user + cpu.system + (cpu.nice if niced else 0.0) for cpu in psutil.cpu_times(percpu=True))
 
 
-@pytest.mark.skipif(hasattr(os, "nice") and os.nice(0) > 0, reason="work at low priority does not count")
+@pytest.mark.skipif(sys.platform != "linux", reason="niced time is counted apart on Linux")
+def test_our_own_work_at_low_priority_is_not_that_of_others() -> None:
+    code = """
+        import os, time, psutil
+        from forespeak.engines.llamacpp.threads import others_core_seconds
+        os.nice(5)
+        def look():
+            cpus = psutil.cpu_times(percpu=True)
+            used = sum(cpus[cpu].user + cpus[cpu].system + cpus[cpu].nice for cpu in os.sched_getaffinity(0))
+            return used, others_core_seconds(), sum(os.times()[:2])
+        before, end = look(), time.monotonic() + 20.0
+        while look()[2] - before[2] < 0.4 and time.monotonic() < end:
+            pass
+        print(*(now - then for now, then in zip(look(), before)))
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True)
+    used, others, own = map(float, done.stdout.split())
+    # Clocks tick a hundred times a second.
+    assert used - others == pytest.approx(own, abs=0.1)
+
+
 def test_another_process_is_seen_and_our_own_work_is_not() -> None:
     before, own_before, started = others_core_seconds(), time.process_time(), time.monotonic()
     busy_before = busy_core_seconds()

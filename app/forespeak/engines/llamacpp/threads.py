@@ -48,7 +48,8 @@ class ThreadGovernor:
             # After a pause the average tells of the pause; it only gives the next sample its start.
             if elapsed < _STALE_SECONDS:
                 load = (used - self._used) / elapsed
-                self._count = max(1, self._cores - int(load + 1.0 - _TAKEN_FROM))
+                taken = int(max(load, 0.0) + 1.0 - _TAKEN_FROM)
+                self._count = max(1, self._cores - taken)
             self._sampled_at, self._used = now, used
         return self._count
 
@@ -62,11 +63,14 @@ def usable_cores() -> int:
 def others_core_seconds() -> float:
     """Seconds that other processes have kept our processors busy since the system's start, summed over processors.
 
-    Work at low priority does not count: it gives way.
+    Work at low priority does not count, since it gives way, unless we have such a priority ourselves.
     """
     times = psutil.cpu_times(percpu=True)
     cpus = [times[cpu] for cpu in _allowed_cpus() if cpu < len(times)]
     busy = sum(cpu.user + cpu.system for cpu in cpus)
+    if hasattr(os, "nice") and os.nice(0) > 0:
+        # Our own time is there, and nowhere else.
+        busy += sum(getattr(cpu, "nice", 0.0) for cpu in cpus)
     own = os.times()
     return busy - own.user - own.system
 
