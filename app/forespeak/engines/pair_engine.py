@@ -190,7 +190,7 @@ class PairEngine(ABC, Generic[Model]):
     ) -> Converted | None: ...
 
     def _hindrance(self, draft: Model) -> str | None:
-        """Why a model that has just been loaded cannot draft, in a sentence; None if it can."""
+        """Why a model that has just been loaded cannot draft, in a sentence; None if it can, made ready for it."""
         return None
 
     def _twin(self) -> Self:
@@ -335,6 +335,9 @@ class PairEngine(ABC, Generic[Model]):
             twin._target = self._beside(self._target, settings)
             self._steady(twin._target)
             twin._draft = None if self._draft is None else self._beside(self._draft, settings)
+            if twin._draft is not None:
+                # It limits what the draft reads, where a model keeps the last tokens only.
+                self._hindrance(twin._draft)
             conditions = self._conditions(request, twin._target, twin._draft is not None)
             twin._costs.settle(conditions, twin._target, twin._draft)
             twin._request = request

@@ -15,6 +15,8 @@ pytest.importorskip("mlx_lm", reason="mlx-lm is not installed (extra: mlx)")
 
 import mlx.core as mx
 from mlx_lm.generate import generate_step
+from mlx_lm.models.cache import KVCache
+from mlx_lm.models.llama import Model
 from mlx_lm.utils import load_model
 
 from engines.mlx.conftest import RING, accept_any_pair
@@ -315,6 +317,51 @@ def test_the_parity_check_runs_beside_the_chat(pair: MlxEngine) -> None:
     assert result.tested > 10
     assert result.engine.startswith("MLX ")
     assert list(pair.target.tokens) == before
+
+
+def test_a_cache_beside_the_chat_is_tried_out_too(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = Model
+    forward = network.__call__
+
+    def at_once(self: object, tokens: mx.array, cache: object = None) -> mx.array:
+        scores = forward(self, tokens, cache=cache)
+        mx.eval(scores)
+        return scores
+
+    with monkeypatch.context() as odd:
+        odd.setattr(KVCache, "trim", lambda _, count: count)
+        odd.setattr(network, "__call__", at_once)
+        engine = opened(tiny)
+        with engine.bench(100) as bench:
+            for model in (engine.target, bench.target):
+                assert model.no_rollback is not None
+                assert not model._begins
+    engine.close()
+    engine = opened(tiny)
+    with engine.bench(100) as bench:
+        assert (bench.target.no_rollback, bench.target._begins) == (None, True)
+        assert bench.target.cache_type is CacheType.F32
+        assert list(bench.target.tokens) == []
+    engine.close()
+
+
+def test_a_draft_with_a_ring_stays_within_it_beside_the_chat(tiny: Path, ring: Path) -> None:
+    engine = opened(tiny, ring)
+    with engine.bench(200) as bench:
+        assert bench._draft is not None
+        assert bench._draft.context_length == RING - 1
+        assert bench.target.context_length == 200
+    engine.close()
+
+
+def test_no_memory_beside_the_chat_is_a_clear_error(pair: MlxEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object, **__: object) -> mx.array:
+        raise RuntimeError("[malloc] Unable to allocate 9 bytes.")
+
+    monkeypatch.setattr(Model, "__call__", failing)
+    with pytest.raises(UserFacingError, match="not enough memory") as caught, pair.bench(100):
+        pass
+    assert caught.value.why == "MLX says: [malloc] Unable to allocate 9 bytes."
 
 
 def test_closing_gives_the_memory_back(wide: Path) -> None:

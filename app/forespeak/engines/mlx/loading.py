@@ -175,8 +175,11 @@ def _with_cache(
 
 
 def beside(model: MlxModel, settings: LoadSettings) -> MlxModel:
-    """The same weights with another cache, to be closed first."""
-    return MlxModel(
+    """The same weights with another cache, to be closed first. Raises UserFacingError.
+
+    It may be of another kind than the model's own, so what works with it is tried out as well.
+    """
+    twin = MlxModel(
         model.network,
         model.vocabulary,
         context_length=min(settings.context_length or model.context_length, trained_context_length(model.config)),
@@ -186,6 +189,15 @@ def beside(model: MlxModel, settings: LoadSettings) -> MlxModel:
         cache_bits=cache_bits(settings),
         config=model.config,
     )
+    try:
+        twin.try_out()
+    except EvaluationError as error:
+        raise UserFacingError(
+            "There is not enough memory beside the loaded models.",
+            f"MLX says: {_first_line(error)}",
+            "Load the models with a shorter context, then try again.",
+        ) from error
+    return twin
 
 
 def trained_context_length(config: Mapping[str, Any]) -> int:
