@@ -37,6 +37,16 @@ def test_pieces_add_up_to_the_text(tiny: Path, text: str) -> None:
     assert b"".join(map(tokens.piece, tokens.tokenize(text))).decode() == text
 
 
+@pytest.mark.parametrize("names", [{}, {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>"}], ids=["none", "bos"])
+def test_prompts_are_neither_cut_nor_filled_up(tiny: Path, tmp_path: Path, names: dict[str, str]) -> None:
+    tokenizer = Tokenizer.from_file(str(tiny / "tokenizer.json"))
+    tokenizer.enable_truncation(5)
+    tokenizer.enable_padding(length=12)
+    tokens = loaded(written(tokenizer, tmp_path / "trained", **names))
+    assert len(tokens.tokenize("x" * 20)) == 20
+    assert len(tokens.tokenize("x")) == 1
+
+
 def test_control_tokens_end_a_reply_and_add_no_text(tiny: Path) -> None:
     tokens = loaded(tiny)
     start, letter, end = tokens.tokenize("<|im_start|>x<|im_end|>")

@@ -35,6 +35,9 @@ class MlxVocabulary:
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
             raise _unknown_kind("It is not of the Hugging Face tokenizers library.")
+        # A folder may bring both from training: a long prompt would lose its end, a short one be filled up.
+        backend.no_truncation()
+        backend.no_padding()
         self._backend = backend
         self.size = size
         self.bos: int = _id(tokenizer.bos_token_id)
