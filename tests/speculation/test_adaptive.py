@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
 import pytest
 
+from forespeak.speculation.acceptance import Acceptance
 from forespeak.speculation.adaptive import AdaptiveDraftLength
 from forespeak.speculation.costs import Costs, RunningCosts
 from speculation.played_step import played_step
@@ -160,3 +162,25 @@ def test_what_others_brought_in_one_reply_does_not_pause_the_next() -> None:
     controller.begin()
     assert controller.worth > 0.0
     assert controller.active
+
+
+def test_a_paused_draft_that_would_pay_by_now_says_what_keeps_it() -> None:
+    costs = Costs(((1, 0.02), (2, 0.021), (17, 0.025)), 0.004, 0.05)
+    controller = controller_for(costs)
+    index = 0
+    while controller.active:
+        index += 1
+        controller.observe(played_step(index, [0.5, 0.5], 2, 0, 0, costs))
+    controller.acceptance = Acceptance()
+
+    def said_after(plain_steps: int) -> str:
+        for later in range(plain_steps):
+            controller.observe(played_step(index + later, [], 0, 0, 0, costs))
+            reason = controller.state.reason
+        return reason
+
+    # First it rests.
+    assert re.search(r"saves \d+ ms, but first it would have to read what it missed \(\d+ ms\)\.$", said_after(160))
+    controller.elsewhere = 2.0 / costs.target_seconds(1)
+    assert re.search(r"saves \d+ ms, but others save more in that time\.$", said_after(16))
+    assert not controller.active

@@ -325,7 +325,10 @@ class AdaptiveDraftLength:
             return f"{draft} and saves {milliseconds(saved)}."
         if self._rest:
             return f"{draft} and should save {milliseconds(saved)}, but lately it did not."
-        return f"{draft} and saves {milliseconds(saved)}, but others save more in that time."
+        if self.elsewhere > self._costs.plain_rate:
+            return f"{draft} and saves {milliseconds(saved)}, but others save more in that time."
+        reading = milliseconds(self._unread * self._costs.draft_catch_up)
+        return f"{draft} and saves {milliseconds(saved)}, but first it would have to read what it missed ({reading})."
 
     def _expected_gain(self, length: int) -> float:
         """Drafted tokens that are accepted of a draft of that length."""
