@@ -222,3 +222,57 @@ def test_a_journal_that_is_damaged_or_leads_elsewhere_does_nothing(some: Library
     assert not some.recover()
     (some.own / JOURNAL).unlink()
     assert contents(some.own) == before
+
+
+def test_a_journal_that_could_not_be_deleted_takes_nothing_after_the_way_back(
+    some: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, old = contents(some.own), some.own
+    real = Path.unlink
+
+    def unlink(self: Path, missing_ok: bool = False) -> None:
+        if self == old / JOURNAL:
+            raise PermissionError(errno.EACCES, "Access is denied")
+        real(self, missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", unlink)
+        assert some.move_to(tmp_path / "new")
+    assert (old / JOURNAL).exists()
+    assert some.move_to(old)
+    assert not (old / JOURNAL).exists()
+    assert not library(tmp_path).recover()
+    assert contents(old) == before
+
+
+@pytest.mark.parametrize("target", ["gone", "empty", "some of it", "a link back", "links back"])
+def test_a_journal_deletes_nothing_that_is_in_no_other_place(some: Library, tmp_path: Path, target: str) -> None:
+    before, new = contents(some.own), tmp_path / "new"
+    (some.own / JOURNAL).write_text(json.dumps({"target": str(new), "files": list(before), "arrived": True}))
+    if target == "a link back":
+        new.symlink_to(some.own, target_is_directory=True)
+    elif target != "gone":
+        new.mkdir()
+    if target == "some of it":
+        shutil.copy(some.own / "one.gguf", new)
+    elif target == "links back":
+        for name in before:
+            (new / name).parent.mkdir(parents=True, exist_ok=True)
+            (new / name).symlink_to(some.own / name)
+    again = library(tmp_path)
+    assert not again.recover()
+    # A disk that is away comes back, and then the move is finished.
+    assert (again.own / JOURNAL).exists() == (target == "gone")
+    (again.own / JOURNAL).unlink(missing_ok=True)
+    assert contents(again.own) == before
+
+
+def test_an_interrupted_move_into_a_link_to_the_folder_itself_is_no_reason_to_delete(
+    some: Library, tmp_path: Path
+) -> None:
+    before = contents(some.own)
+    (tmp_path / "new").symlink_to(some.own, target_is_directory=True)
+    plain = {"target": str(tmp_path / "new"), "files": list(before), "arrived": False}
+    (some.own / JOURNAL).write_text(json.dumps(plain))
+    assert not library(tmp_path).recover()
+    assert contents(some.own) == before

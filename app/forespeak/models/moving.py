@@ -54,6 +54,8 @@ def move_models(own: Path, target: Path, progress: Progress, cancelled: Callable
             raise UserFacingError(what, f"There is a “{clash}” already.", "Choose an empty folder.")
         if own.is_dir() and own.stat().st_dev != target.stat().st_dev:
             check_space(target, sum(sizes.values()), "to move the models there")
+        # Left over from a move out of there that is long done: it would take what arrives now for what was left behind.
+        (target / JOURNAL).unlink(missing_ok=True)
         if not files:
             return not cancelled()
         with FileLock(own / _LOCK) as lock:
@@ -72,11 +74,27 @@ def finish_move(own: Path) -> Path:
         journal = _read_journal(own) if lock.acquire() else None
         if journal is None:
             return own
-        if journal.arrived:
+        if not journal.arrived:
+            _undo(own, journal.target, journal.files)
+        elif all(_has_arrived(own / file, journal.target / file) for file in _files(own) if file.suffix != _LOCKS):
             _delete_sources(own, journal.files)
             return journal.target
-        _undo(own, journal.target, journal.files)
+        elif journal.target.is_dir():
+            # Left over from a move that is long done: what is here is nowhere else.
+            (own / JOURNAL).unlink()
     return own
+
+
+def _has_arrived(source: Path, place: Path) -> bool:
+    """Whether a file that is still here is in its new place too, and not merely a link there that leads back here."""
+    if not os.path.lexists(place) or _is_one_folder(source.parent, place.parent):
+        return False
+    return source.is_symlink() or not place.is_symlink()
+
+
+def _is_one_folder(one: Path, other: Path) -> bool:
+    """Also where one of them is a link to the other by now."""
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _check_places(own: Path, target: Path) -> None:
@@ -148,7 +166,7 @@ def _undo(own: Path, target: Path, files: tuple[Path, ...]) -> None:
     for file in files:
         place = target / file
         place.with_name(place.name + _COPYING).unlink(missing_ok=True)
-        if not os.path.lexists(place):
+        if not os.path.lexists(place) or _is_one_folder(place.parent, (own / file).parent):
             continue
         if os.path.lexists(own / file):
             place.unlink()
