@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,9 +29,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     read: list[Path] = []
     hash_of = file_hashes.hash_of
 
-    def counting(path: Path, hasher: hashlib._Hash, stopped: Callable[[], bool] = lambda: False) -> str | None:
+    def counting(path: Path, hasher: hashlib._Hash, *others: Any) -> str | None:
         read.append(path)
-        return hash_of(path, hasher, stopped)
+        return hash_of(path, hasher, *others)
 
     monkeypatch.setattr(file_hashes, "hash_of", counting)
     return read
@@ -162,3 +163,62 @@ def test_whether_a_file_is_unchanged(tmp_path: Path) -> None:
     told: list[int] = []
     assert is_unchanged(path, FileHash(5, 0, sha256(b"12345")), read=told.append)
     assert told == [5]
+
+
+def stated(path: Path, *, by_git: bool) -> FileHash:
+    """What is noted of a file that has just been downloaded."""
+    data, there = path.read_bytes(), path.stat()
+    git = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    known = FileHash(there.st_size, there.st_mtime_ns, repo="org/repo", revision="c" * 40, path=path.name)
+    return replace(known, git=git) if by_git else replace(known, sha256=sha256(data))
+
+
+@pytest.mark.parametrize("by_git", [False, True])
+def test_hashing_forgets_nothing_of_a_download(tmp_path: Path, counted: list[Path], by_git: bool) -> None:
+    path = file(tmp_path / "config.json", b'{"one": 1}')
+    hashes, known = FileHashes(tmp_path), stated(path, by_git=by_git)
+    hashes.note(path, known)
+    digest = sha256(b'{"one": 1}')
+    assert hashes.sha256(path) == digest
+    assert hashes.of(path) == replace(known, sha256=digest)
+    # Touched, and otherwise what it was.
+    os.utime(path, ns=(1, 1))
+    assert hashes.sha256(path) == digest
+    assert hashes.of(path) == replace(known, sha256=digest, modified=1)
+    read = len(counted)
+    assert hashes.sha256(path) == digest
+    assert len(counted) == read
+    # Written to, at the same length and at another.
+    for time, data in ((2, b'{"two": 2}'), (3, b"{}")):
+        path.write_bytes(data)
+        os.utime(path, ns=(time, time))
+        assert hashes.sha256(path) == sha256(data)
+        assert hashes.of(path) == replace(known, sha256=digest, modified=1)
+        assert is_unchanged(path, replace(known, sha256=digest)) is False
+
+
+def test_a_download_of_which_only_the_size_was_stated(tmp_path: Path) -> None:
+    path = file(tmp_path / "a", b"12345")
+    hashes = FileHashes(tmp_path)
+    known = replace(stated(path, by_git=True), git=None)
+    hashes.note(path, known)
+    assert hashes.sha256(path) == sha256(b"12345")
+    assert hashes.of(path) == replace(known, sha256=sha256(b"12345"))
+    hashes.note(path, known)
+    # What it was cannot be told any more.
+    os.utime(path, ns=(1, 1))
+    assert hashes.sha256(path) == sha256(b"12345")
+    assert hashes.of(path) == known
+
+
+def test_damage_that_was_hashed_here_is_still_damage(tmp_path: Path) -> None:
+    """On a bad disk the contents change, and size and time do not."""
+    path = file(tmp_path / "config.json", b"12345")
+    hashes, known = FileHashes(tmp_path), stated(path, by_git=True)
+    hashes.note(path, known)
+    path.write_bytes(b"12344")
+    os.utime(path, ns=(known.modified, known.modified))
+    hashes.sha256(path)
+    now = hashes.of(path)
+    assert now is not None
+    assert is_unchanged(path, now) is False

@@ -93,3 +93,13 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, checker: FileChecker
     model.path.unlink()
     with pytest.raises(UserFacingError, match="cannot be read"):
         run(checker, model)
+
+
+def test_a_small_file_that_was_hashed_here_meanwhile(tmp_path: Path, checker: FileChecker, model: LibraryItem) -> None:
+    digest = hashlib.sha1(f"blob {len(DATA)}\0".encode() + DATA, usedforsecurity=False).hexdigest()
+    note(tmp_path, model.path, git=digest)
+    FileHashes(tmp_path).sha256(model.path)
+    assert run(checker, model)[0]
+    note(tmp_path, model.path, git="0" * 40, sha256=hashlib.sha256(DATA).hexdigest())
+    with pytest.raises(UserFacingError, match="is not what was downloaded"):
+        run(checker, model)

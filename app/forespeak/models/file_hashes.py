@@ -8,7 +8,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -32,7 +32,7 @@ Item = TypeVar("Item", bound=HasFiles)
 
 @dataclass(frozen=True, slots=True)
 class FileHash:
-    """What a file was when it was hashed. `git` is Git's SHA-1 of a small file that has no known SHA-256.
+    """What a file was when it was hashed. `git` is Git's SHA-1 of a small file, of which the Hub states nothing else.
 
     `repo`, `revision` and `path` say where on the Hub it is from; empty for a file that we did not download.
     """
@@ -76,11 +76,17 @@ class FileHashes:
         """A file's SHA-256, computed if it is new or has changed; None if stopped. Raises OSError."""
         there = path.stat()
         known = self.of(path)
-        if known is not None and known.sha256 and (known.size, known.modified) == (there.st_size, there.st_mtime_ns):
+        same = known is not None and (known.size, known.modified) == (there.st_size, there.st_mtime_ns)
+        if known is not None and known.sha256 and same:
             return known.sha256
         digest = hash_of(path, hashlib.sha256(), stopped)
-        if digest is not None:
+        if digest is None:
+            return None
+        if known is None or not known.is_downloaded:
             self.note(path, FileHash(there.st_size, there.st_mtime_ns, digest))
+        elif same or _is_as_stated(path, known, digest, stopped):
+            self.note(path, replace(known, modified=there.st_mtime_ns, sha256=digest))
+        # Else it is not what was downloaded. What that was stays, or nobody could tell any more.
         return digest
 
     def note(self, path: Path, known: FileHash) -> None:
@@ -154,15 +160,21 @@ def is_unchanged(
 ) -> bool | None:
     """Whether a file still has the contents that it was downloaded with; None if stopped. Raises OSError.
 
-    `read` hears of every piece's size.
+    By what the Hub stated: beside Git's SHA-1, a SHA-256 is one that was computed here. `read` hears of every piece's
+    size.
     """
     if path.stat().st_size != known.size:
         return False
     if known.sha256 is None and known.git is None:
         return True
-    hasher = hashlib.sha256() if known.sha256 else git_hasher(known.size)
+    hasher = git_hasher(known.size) if known.git else hashlib.sha256()
     found = hash_of(path, hasher, stopped, read)
-    return None if found is None else found == (known.sha256 or known.git)
+    return None if found is None else found == (known.git or known.sha256)
+
+
+def _is_as_stated(path: Path, known: FileHash, digest: str, stopped: Callable[[], bool]) -> bool:
+    """Whether a file whose SHA-256 is `digest` is what was downloaded."""
+    return digest == known.sha256 if known.git is None else is_unchanged(path, known, stopped) is True
 
 
 def hash_of(

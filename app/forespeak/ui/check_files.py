@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
 from forespeak.errors import UserFacingError
-from forespeak.models.file_hashes import FileHash, FileHashes
+from forespeak.models.file_hashes import FileHash, FileHashes, is_unchanged
 from forespeak.models.library import LibraryItem
-
-_BLOCK = 1 << 20
 
 
 def _tr(words: str) -> str:
@@ -54,25 +51,19 @@ class FileChecker:
 
 
 def _check(path: Path, expected: FileHash, read: Callable[[int], None], cancelled: Callable[[], bool]) -> None:
-    digest = hashlib.sha256() if expected.sha256 is not None else hashlib.sha1(usedforsecurity=False)
     try:
         size = path.stat().st_size
-        if size != expected.size:
-            why = _tr("It has {size} bytes in place of {expected}.")
-            raise _other(path, why.format(size=f"{size:,}", expected=f"{expected.size:,}"))
-        if expected.sha256 is None:
-            digest.update(f"blob {size}\0".encode())
-        with path.open("rb", buffering=0) as file:
-            while (block := file.read(_BLOCK)) and not cancelled():
-                digest.update(block)
-                read(len(block))
+        right = size == expected.size and is_unchanged(path, expected, cancelled, read)
     except OSError as error:
         raise UserFacingError(
             _tr("“{name}” cannot be read.").format(name=path.name),
             f"{error.strerror or error}.",
             _tr("Check the disk, and download the file again if it is damaged."),
         ) from error
-    if not cancelled() and digest.hexdigest() != (expected.sha256 or expected.git):
+    if size != expected.size:
+        why = _tr("It has {size} bytes in place of {expected}.")
+        raise _other(path, why.format(size=f"{size:,}", expected=f"{expected.size:,}"))
+    if right is False:
         raise _other(path, _tr("Its contents have changed since: the disk is damaged, or somebody has written to it."))
 
 
