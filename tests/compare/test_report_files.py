@@ -28,6 +28,7 @@ from forespeak.compare.report import Record
 from forespeak.compare.report_files import KINDS, report_of
 from forespeak.engines.engine import CacheType, ChatMessage, LoadSettings, Role, Split, Start, TextSourceSettings
 from forespeak.errors import UserFacingError
+from forespeak.models.shards import MOST_PARTS
 from forespeak.resource_files import resource_path
 from forespeak.speculation.settings import NgramModSettings, Rule, SamplingSettings
 from json_schema import faults
@@ -160,6 +161,11 @@ def test_parts_of_split_models_and_folders(tmp_path: Path) -> None:
     (tmp_path / "mlx" / "config.json").write_text("{}", encoding="utf-8")
     folder = replace(plan(OFF, LOOKUP), target=tmp_path / "mlx")
     assert [part["file"] for part in model_records(folder, None)[0]["parts"]] == ["config.json"]
+
+
+def test_a_name_may_claim_any_number_of_parts(result: ComparisonResult, tmp_path: Path) -> None:
+    claimed = replace(result.plan, target=tmp_path / "m-00001-of-1000000.gguf")
+    assert len(model_records(claimed, None)[0]["parts"]) == MOST_PARTS
 
 
 def test_markdown(result: ComparisonResult) -> None:

@@ -11,7 +11,7 @@ from forespeak.models.gguf import GgufError
 from forespeak.models.machine_memory import Gpu, Machine
 from forespeak.models.memory import Fit, MemorySettings, Part, PartKind, plan_of_files
 from forespeak.models.mlx_layout import layout_of_folder
-from forespeak.models.model_layout import layout_of_file
+from forespeak.models.model_layout import MOST_LAYERS, layout_of_file
 from forespeak.models.model_memory import ContextSettings, ModelMemory, memory_of
 from models.library_folders import safetensors, write_mlx
 
@@ -144,3 +144,13 @@ def test_a_folder_that_is_no_model(tmp_path: Path, spoiled: dict[str, bytes]) ->
         layout_of_file(write_mlx(tmp_path, CONFIG, **spoiled))
     with pytest.raises(GgufError):
         layout_of_file(tmp_path / "nothing")
+
+
+def test_settings_may_claim_any_number_of_layers(tmp_path: Path) -> None:
+    more = {f"model.layers.{'9' * 5000}.w": ("F16", (64,)), "model.layers.700.w": ("F16", (64,))}
+    # What attends may be listed at any length, and hold anything.
+    listed: list[Any] = [{}, None, 3, *[1 << 40] * 100_000]
+    found = layout_of_file(folder(tmp_path, more=more, num_hidden_layers=1_000_000, full_attn_idxs=listed))
+    assert len(found.layers) == MOST_LAYERS
+    assert [number for number, layer in enumerate(found.layers) if layer.key_width] == [3]
+    assert found.output_bytes == 2 * 64_000 + 2 * 128

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forespeak.models.gguf import GgufError, read_header
-from forespeak.models.model_layout import ModelLayout, layout_of_file
+from forespeak.models.model_layout import MOST_LAYERS, ModelLayout, layout_of_file
 from models import architectures
 from models.architectures import Architecture
 from models.gguf_writer import ModelFile
@@ -162,3 +162,18 @@ def test_a_header_without_sense_gives_a_layout_all_the_same(tmp_path: Path) -> N
     assert len(found.layers) == 1
     assert found.vocabulary == 2
     assert found.weight_bytes == sum(tensor.size_bytes for tensor in read_header(path).tensors)
+
+
+def test_a_header_may_claim_any_number_of_layers(tmp_path: Path) -> None:
+    """The library's page weighs whatever is in a folder."""
+    tensors = (
+        ("blk.0.x", (8, 4)),
+        (f"blk.{'9' * 5000}.x", (8, 4)),
+        ("blk.700.x", (8, 4)),
+        ("token_embd.weight", (8, 4)),
+    )
+    path = ModelFile(["a"], entries={"qwen2.block_count": 1_000_000}, tensors=tensors).write(tmp_path / "m.gguf")
+    found = layout_of_file(path)
+    assert len(found.layers) == MOST_LAYERS
+    assert found.layers[0].weight_bytes == 128
+    assert (found.input_bytes, found.output_bytes) == (128, 256)

@@ -72,6 +72,15 @@ def test_several_missing_parts_are_named_at_once(tmp_path: Path) -> None:
     assert hindrance.reason == "“big-00001-of-00005.gguf” is incomplete. Parts 2 to 5 of 5 are missing."
 
 
+def test_a_file_that_claims_any_number_of_parts_is_refused_at_once(tmp_path: Path) -> None:
+    split = {"split.count": 1_000_000, "split.no": 0}
+    hindrance = member_at(ModelFile(["a"], entries=split).write(tmp_path / "big-00001-of-1000000.gguf")).hindrance
+    assert hindrance is not None
+    assert hindrance.reason == (
+        "“big-00001-of-1000000.gguf” is incomplete. It claims to be one of 1,000,000 parts, which no model has."
+    )
+
+
 def test_byte_level_tokens_without_merges_are_of_no_use(tmp_path: Path) -> None:
     """llama.cpp does not load such a file."""
     entries = {"general.architecture": "llama", "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a", "b"]}

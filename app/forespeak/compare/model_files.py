@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from forespeak.compare.lanes import Plan
 from forespeak.compare.plan_record import model_names
 from forespeak.compare.report import file_record
-from forespeak.models.shards import shard_paths
+from forespeak.models.shards import MOST_PARTS, shard_paths
 
 Hash = Callable[[Path], str | None]
 """A file's SHA-256, computed once and kept (`forespeak.models.file_hashes`); None if it was stopped. Raises OSError."""
@@ -36,7 +37,8 @@ def _parts(path: Path) -> list[Path]:
     """The files of a model: its own, all of a split one, or those of a folder."""
     if path.is_dir():
         return sorted(each for each in path.iterdir() if each.suffix in {".safetensors", ".json", ".jinja"})
-    return list(shard_paths(path))
+    # A name may claim any number of parts.
+    return list(islice(shard_paths(path), MOST_PARTS))
 
 
 def _hash(path: Path, hash_of: Hash | None) -> str | None:

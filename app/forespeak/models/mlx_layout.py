@@ -9,9 +9,9 @@ from pathlib import Path
 from forespeak.models.gguf_values import damaged, unreadable
 from forespeak.models.mlx_folder import WEIGHTS, Json, json_object, settings_number, tensors_of, weights_header
 from forespeak.models.mlx_vocabulary import CONFIG
-from forespeak.models.model_layout import LayerLayout, ModelLayout
+from forespeak.models.model_layout import MOST_LAYERS, LayerLayout, ModelLayout
 
-_LAYER = re.compile(r"\b(?:layers|h|blocks)\.(\d+)\.")
+_LAYER = re.compile(r"\b(?:layers|h|blocks)\.(\d{1,9})\.")
 _INPUT = ("embed_tokens", "wte", "tok_embeddings", "word_embeddings", "embeddings")
 _NOT_LOADED = ("vision", "audio", "multi_modal", "visual")
 """What sees and hears, which mlx-lm leaves out."""
@@ -49,7 +49,7 @@ def layout_of_folder(folder: Path) -> ModelLayout:
                 inputs += end - begin
     count = settings_number(config, "num_hidden_layers", "n_layers", "n_layer", "num_layers") or 1
     # A tensor may claim any number; what is behind the last layer is counted with the output.
-    by_layer = [weights[number] for number in range(min(count, 10_000))]
+    by_layer = [weights[number] for number in range(min(count, MOST_LAYERS))]
     floats = [kind for kind, _ in types.most_common() if kind in _ITEM_BYTES]
     embedding = settings_number(config, "hidden_size", "n_embd", "dim") or 0
     heads = settings_number(config, "num_attention_heads", "n_head", "n_heads") or 0
@@ -57,7 +57,7 @@ def layout_of_folder(folder: Path) -> ModelLayout:
     whole = sum(weights.values())
     return ModelLayout(
         name=folder.name,
-        architecture=str(config.get("model_type", "")),
+        architecture=_network(config),
         size_bytes=whole,
         layers=_layers(config, by_layer, heads, head),
         input_bytes=inputs,
@@ -71,6 +71,11 @@ def layout_of_folder(folder: Path) -> ModelLayout:
         query_width=heads * head,
         value_bytes=_ITEM_BYTES[floats[0]] if floats else 2,
     )
+
+
+def _network(config: Json) -> str:
+    named = config.get("model_type")
+    return named if isinstance(named, str) else ""
 
 
 def _feed_forward(config: Json) -> int:
@@ -102,15 +107,16 @@ def _kinds(config: Json, count: int) -> list[str]:
     """What each layer does, by the words of the settings; one of which nothing is said attends to everything."""
     listed = config.get("layer_types")
     if isinstance(listed, list) and len(listed) >= count:
-        return [str(kind) for kind in listed[:count]]
+        return [kind if isinstance(kind, str) else "" for kind in listed[:count]]
     attending = config.get("full_attn_idxs")
     if isinstance(attending, list):
-        return ["full_attention" if number in attending else "conv" for number in range(count)]
+        numbers = {number for number in attending if isinstance(number, int)}
+        return ["full_attention" if number in numbers else "conv" for number in range(count)]
     interval = settings_number(config, "full_attention_interval")
     if interval is not None:
         return ["linear_attention" if (number + 1) % interval else "full_attention" for number in range(count)]
     pattern = settings_number(config, "sliding_window_pattern")
-    if pattern is None and str(config.get("model_type")).startswith("gemma3"):
+    if pattern is None and _network(config).startswith("gemma3"):
         pattern = _GEMMA
     if pattern is None:
         return ["full_attention"] * count

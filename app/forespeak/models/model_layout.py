@@ -51,7 +51,10 @@ _WINDOWS: dict[str, tuple[int, bool]] = {
 _WINDOW_WITHOUT_ENTRY = {"gemma2": 4096, "llama4": 8192, "exaone-moe": 128}
 _WINDOW_NOT_USED = frozenset({"phi3"})
 
-_LAYER = re.compile(r"blk\.(\d+)\.")
+MOST_LAYERS = 512
+"""A file may claim any number; llama.cpp takes no more (src/llama-hparams.h, `LLAMA_MAX_LAYERS`)."""
+
+_LAYER = re.compile(r"blk\.(\d{1,9})\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ def layout_of_file(path: Path) -> ModelLayout:
 def layout_of(headers: Sequence[GgufHeader]) -> ModelLayout:
     """The layout of a model by the headers of its files, the first one first."""
     facts = _Facts(headers[0])
-    count = max(1, facts.number("block_count", 1))
+    count = facts.layers()
     weights = [0] * count
     outside: dict[str, int] = {}
     for header in headers:
@@ -165,6 +168,9 @@ class _Facts:
         values = self.per_layer(key, 1, default)
         return values[0] if values else default
 
+    def layers(self) -> int:
+        return min(max(1, self.number("block_count", 1)), MOST_LAYERS)
+
     def has(self, key: str) -> bool:
         return f"{self.architecture}.{key}" in self.header.metadata
 
@@ -189,7 +195,7 @@ def _vocabulary(facts: _Facts) -> int:
 
 def _feed_forward(facts: _Facts) -> int:
     """The widest feed-forward, or what the experts that a token uses have together."""
-    count = facts.number("block_count", 1)
+    count = facts.layers()
     dense = max(facts.per_layer("feed_forward_length", count, 0), default=0)
     used = max(facts.per_layer("expert_used_count", count, 0), default=0)
     own = max(facts.per_layer("expert_feed_forward_length", count, 0), default=0) or dense

@@ -12,7 +12,7 @@ from forespeak.models.formats import ModelFormat, model_stem
 from forespeak.models.gguf import GgufError, GgufHeader, GgufKind, LazyArray, Problem
 from forespeak.models.mlx_folder import json_object
 from forespeak.models.mlx_vocabulary import CONFIG, cached_mlx_fingerprint, cached_mlx_vocabulary
-from forespeak.models.shards import missing_words, shard_name
+from forespeak.models.shards import MOST_PARTS, missing_words, shard_name
 from forespeak.models.vocabulary import (
     Vocabulary,
     cached_fingerprint,
@@ -168,6 +168,9 @@ def _missing_parts(header: GgufHeader) -> Hindrance | None:
     named = shard_name(path.name)
     if named is None or named.count != parts:
         words = f"“{path.name}” is one of {parts} parts, and its name does not say what the others are called."
+        return Hindrance(Obstacle.SHARD_MISSING, words)
+    if parts > MOST_PARTS:
+        words = f"“{path.name}” is incomplete. It claims to be one of {parts:,} parts, which no model has."
         return Hindrance(Obstacle.SHARD_MISSING, words)
     others = {number: path.with_name(named.part(number)) for number in range(2, parts + 1)}
     missing = [number for number, other in others.items() if not other.is_file()]
