@@ -7,9 +7,9 @@ import math
 import re
 import struct
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from forespeak.models.file_facts import FileFacts
 from forespeak.models.gguf import GgufKind
@@ -18,7 +18,10 @@ from forespeak.models.shards import MOST_PARTS, missing_words, shard_name
 
 INDEX, WEIGHTS = "model.safetensors.index.json", ".safetensors"
 
+_METADATA = "__metadata__"
 _MOST_JSON_BYTES = 16 << 20
+_MOST_NUMBER = 1 << 32
+"""Settings may hold anything; nothing in them is as large as this."""
 # Written by other libraries: weights that MLX would have to convert first.
 _FOREIGN_FORMATS = frozenset({"pt", "tf", "flax", "np"})
 _TYPES = {"F32": "F32", "F16": "F16", "BF16": "BF16", "F64": "F64"}
@@ -52,7 +55,7 @@ def read_mlx_facts(folder: Path, names: Collection[str]) -> FileFacts | None:
         else:
             headers[name] = header
     format_ = next((_metadata(header).get("format") for header in headers.values()), None)
-    if format_ in _FOREIGN_FORMATS and bits is None:
+    if isinstance(format_, str) and format_ in _FOREIGN_FORMATS and bits is None:
         return None
     weights: Counter[str] = Counter()
     parameters = in_experts = 0
@@ -60,12 +63,12 @@ def read_mlx_facts(folder: Path, names: Collection[str]) -> FileFacts | None:
         count = _count(name, tensor, bits)
         parameters += count
         in_experts += count if _EXPERTS.search(name) else 0
-        if len(tensor.get("shape", ())) > 1:
-            weights[str(tensor.get("dtype"))] += count
+        if len(tensor["shape"]) > 1:
+            weights[tensor["dtype"]] += count
     return FileFacts(
         kind=GgufKind.MODEL,
         problem=_missing(folder, names, files) or problem,
-        architecture=config["model_type"],
+        architecture=_shown(config["model_type"]),
         parameters=parameters,
         expert_parameters=in_experts,
         experts=settings_number(config, *_EXPERT_COUNTS) or 0,
@@ -95,9 +98,14 @@ def settings_number(config: Json, *names: str) -> int | None:
     for place in (config, config.get("text_config")):
         for name in names:
             value = place.get(name) if isinstance(place, dict) else None
-            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MOST_NUMBER:
                 return value
     return None
+
+
+def _shown(text: str) -> str:
+    """A text that can be written anywhere: JSON may hold halves of characters."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _quantisation(config: Json) -> Json:
@@ -107,13 +115,15 @@ def _quantisation(config: Json) -> Json:
 
 def _quantised_bits(config: Json) -> int | None:
     bits = _quantisation(config).get("bits")
-    return bits if isinstance(bits, int) and bits in {1, 2, 3, 4, 5, 6, 8} else None
+    return bits if type(bits) is int and bits in {1, 2, 3, 4, 5, 6, 8} else None
 
 
 def _label(config: Json, bits: int | None, weights: Counter[str]) -> str | None:
     if bits is not None:
         mode = _quantisation(config).get("mode")
-        return mode.upper() if isinstance(mode, str) and mode.lower().endswith(("fp4", "fp8")) else f"{bits}-bit"
+        return (
+            _shown(mode).upper() if isinstance(mode, str) and mode.lower().endswith(("fp4", "fp8")) else f"{bits}-bit"
+        )
     return _TYPES.get(weights.most_common(1)[0][0]) if weights else None
 
 
@@ -130,35 +140,57 @@ def weights_header(path: Path) -> Json | str:
             return f"“{path.name}” is damaged."
     if not isinstance(header, dict):
         return f"“{path.name}” is damaged."
-    ends = [tensor.get("data_offsets") for _, tensor in tensors_of([header])]
-    if not all(isinstance(end, list) and len(end) == 2 and isinstance(end[1], int) for end in ends):
+    ends = [_end_of(tensor) for name, tensor in header.items() if name != _METADATA]
+    whole = [end for end in ends if end is not None]
+    if len(whole) < len(ends):
         return f"“{path.name}” is damaged."
-    if 8 + length + max((end[1] for end in ends if end), default=0) > size:
+    if 8 + length + max(whole, default=0) > size:
         return f"“{path.name}” is incomplete: the download or the copy probably stopped early."
     return header
 
 
+def _end_of(tensor: object) -> int | None:
+    """Where a tensor's values end; None unless all that is said of it can be: its type, its shape and its place."""
+    if not isinstance(tensor, dict) or not isinstance(tensor.get("dtype"), str):
+        return None
+    shape, place = tensor.get("shape"), tensor.get("data_offsets")
+    if not _are_counts(shape) or not _are_counts(place) or len(place) != 2 or place[0] > place[1]:
+        return None
+    # No value takes less than a bit, so what a shape may multiply to has an end.
+    most, values = 8 * (place[1] - place[0]), 0 if 0 in shape else 1
+    for length in shape:
+        values *= length
+        if values > most:
+            return None
+    return place[1]
+
+
+def _are_counts(found: object) -> TypeGuard[list[int]]:
+    # A bool is an int too, and JSON tells them apart.
+    return isinstance(found, list) and all(type(each) is int and each >= 0 for each in found)
+
+
 def _metadata(header: Json) -> Json:
-    found = header.get("__metadata__")
+    found = header.get(_METADATA)
     return found if isinstance(found, dict) else {}
 
 
 def tensors_of(headers: Iterable[Json]) -> Iterable[tuple[str, Json]]:
+    """Of headers that `weights_header` found to be in order."""
     for header in headers:
         for name, tensor in header.items():
-            if name != "__metadata__" and isinstance(tensor, dict):
+            if name != _METADATA:
                 yield name, tensor
 
 
-def _count(name: str, tensor: Mapping[str, Any], bits: int | None) -> int:
+def _count(name: str, tensor: Json, bits: int | None) -> int:
     """How many weights a tensor stands for. The scales and biases of packed ones are none themselves."""
-    shape = tensor.get("shape")
-    if not isinstance(shape, list) or not all(isinstance(length, int) and length >= 0 for length in shape):
-        return 0
-    count = math.prod(shape)
+    shape = tensor["shape"]
+    # Or large numbers before a zero are multiplied for minutes.
+    count = 0 if 0 in shape else math.prod(shape)
     if bits is None:
         return count
-    if tensor.get("dtype") == _PACKED:
+    if tensor["dtype"] == _PACKED:
         return count * 32 // bits
     return 0 if name.endswith((".scales", ".biases")) else count
 
@@ -167,14 +199,15 @@ def _missing(folder: Path, names: Collection[str], files: list[str]) -> str | No
     """Which files the folder lacks, in a sentence."""
     if INDEX in names:
         listed = (json_object(folder / INDEX) or {}).get("weight_map")
-        wanted = {str(name) for name in listed.values()} if isinstance(listed, dict) else set()
+        listed = listed.values() if isinstance(listed, dict) else ()
+        wanted = {name for name in listed if isinstance(name, str)}
         lacking = sorted(wanted - set(names))
         if lacking:
             part = shard_name(lacking[0])
             if part is not None:
                 numbers = [other.number for name in lacking if (other := shard_name(name)) is not None]
                 return missing_words(numbers, part.count)
-            return f"“{lacking[0]}” is missing."
+            return f"“{_shown(lacking[0])}” is missing."
     parts = [part for name in files if (part := shard_name(name)) is not None]
     if parts:
         count = max(part.count for part in parts)

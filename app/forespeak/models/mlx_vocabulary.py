@@ -38,7 +38,7 @@ def read_mlx_vocabulary(folder: Path) -> Vocabulary:
     tokenizer, settings, config = (_read(folder / name) for name in (TOKENIZER, SETTINGS, CONFIG))
     try:
         return _vocabulary(folder, tokenizer, settings, config)
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         raise damaged(folder / TOKENIZER, f"It does not describe a tokenizer: {error}.") from error
 
 
@@ -73,7 +73,9 @@ def _cached_vocabulary(state: _State) -> Vocabulary:
 
 @lru_cache(maxsize=512)
 def _cached_fingerprint(state: _State) -> str | None:
-    folder = state[0]
+    folder, files = state
+    if any(size > _MOST_BYTES for _, size, _ in files):
+        return None
     digest = blake2b(digest_size=16)
     try:
         digest.update((folder / TOKENIZER).read_bytes())
