@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from forespeak import __version__, cli
-from forespeak.models.starter import starter_draft_path
+from forespeak.models.folders import folders
+from forespeak.models.library_settings import LibrarySettings, LibrarySettingsFile
+from forespeak.models.starter import StarterState, StarterStatus, starter_draft_path
 from forespeak.reply import STATS
 from models.gguf_writer import ModelFile
 
@@ -307,3 +309,17 @@ class TestTerminal:
             finally:
                 process.kill()
                 os.close(ours)
+
+
+def test_the_starter_lies_where_the_models_are_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORESPEAK_HOME", str(tmp_path))
+    LibrarySettingsFile(folders().config).write(LibrarySettings(tmp_path / "disk"))
+
+    def check(models: Path) -> StarterState:
+        return StarterState(StarterStatus.READY, models / "draft.gguf", models / "target.gguf", 0, 0)
+
+    monkeypatch.setattr(cli, "check_starter", check)
+    monkeypatch.setattr(cli, "starter_draft_path", lambda: None)
+    target = cli._target_path("starter", cli._engine(), lambda _: None, lambda: False)
+    assert target == tmp_path / "disk" / "target.gguf"
+    assert cli._draft_path("starter") == tmp_path / "disk" / "draft.gguf"

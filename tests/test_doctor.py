@@ -15,6 +15,8 @@ from forespeak.engines.device_list import EngineFacts
 from forespeak.engines.devices import Device
 from forespeak.engines.machine_gpus import MachineGpu, Maker, Surroundings
 from forespeak.errors import UserFacingError
+from forespeak.models.folders import folders
+from forespeak.models.library_settings import LibrarySettings, LibrarySettingsFile
 from forespeak.ui import app
 
 
@@ -39,6 +41,19 @@ def test_findings_are_true_and_json(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_looking_makes_nothing(tmp_path: Path) -> None:
     doctor.findings()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_models_folder_is_the_chosen_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    LibrarySettingsFile(folders().config).write(LibrarySettings(tmp_path / "disk"))
+    asked: list[Path] = []
+
+    def missing(models: Path) -> None:
+        asked.append(models)
+        raise UserFacingError("The starter pair is not installed.")
+
+    monkeypatch.setattr(doctor, "check_starter", missing)
+    assert doctor.findings()["folders"]["models"]["path"] == str(tmp_path / "disk")
+    assert asked == [tmp_path / "disk"]
 
 
 def test_the_report_names_what_was_found(capsys: pytest.CaptureFixture[str]) -> None:

@@ -194,6 +194,29 @@ def test_packages_stay_in_their_rooms(path: Path) -> None:
     assert not wrong
 
 
+def bare_models(path: Path) -> Iterator[str]:
+    """Where a file takes the models folder from `folders()`, which knows nothing of the one that was chosen."""
+
+    def is_bare(node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "folders"
+
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        named = [each for each in ast.walk(function) if isinstance(each, ast.Assign) and is_bare(each.value)]
+        names = {target.id for each in named for target in each.targets if isinstance(target, ast.Name)}
+        for each in ast.walk(function):
+            if isinstance(each, ast.Attribute) and each.attr == "models":
+                of = each.value
+                if is_bare(of) or (isinstance(of, ast.Name) and of.id in names):
+                    yield f"{short(path)}:{each.lineno}"
+
+
+def test_models_are_where_the_user_wants_them() -> None:
+    """`users_folders()` gives the models folder that was chosen."""
+    assert [place for path in modules() for place in bare_models(path)] == []
+
+
 def test_the_window_knows_no_engine_from_inside() -> None:
     """The engine lives in another process: the window may know its nouns and its client, not its bindings."""
     wrong = [

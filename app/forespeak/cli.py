@@ -44,6 +44,7 @@ from forespeak.errors import UserFacingError
 from forespeak.load_arguments import add_load_arguments, load_settings
 from forespeak.models.folders import folders
 from forespeak.models.gguf import read_header
+from forespeak.models.library_settings import users_folders
 from forespeak.models.starter import StarterStatus, check_starter, starter_draft_path
 from forespeak.reply import problems_of, record
 from forespeak.sampling_arguments import add_sampling_arguments, whole, with_sampling, with_token_biases
@@ -257,7 +258,7 @@ def _target_path(
     """A file, or the starter's target, which is unpacked the first time."""
     if name != STARTER:
         return _whole_model(Path(name).expanduser())
-    state = check_starter(folders().models)
+    state = check_starter(users_folders().models)
     if state.status is StarterStatus.MUST_BE_UNPACKED:
         unpacked = engine.convert(ConversionRequest(state.draft, state.target), progress, cancelled)
         if unpacked is None:
@@ -281,7 +282,7 @@ def _draft_path(name: str) -> Path:
     if name != STARTER:
         return Path(name).expanduser()
     # Where the package is missing, the check says so.
-    return starter_draft_path() or check_starter(folders().models).draft
+    return starter_draft_path() or check_starter(users_folders().models).draft
 
 
 def _with_prompt(request: GenerationRequest, system: str | None, prompt: str) -> GenerationRequest:

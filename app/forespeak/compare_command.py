@@ -15,6 +15,7 @@ from forespeak.compare_arguments import EPILOG, STARTER, add_plan_arguments, pla
 from forespeak.engines.engine import Engine, Progress
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import folders
+from forespeak.models.library_settings import users_folders
 
 if TYPE_CHECKING:
     from forespeak.compare.estimate import PlanCosts
@@ -308,7 +309,7 @@ def _models(plan: Plan) -> list[dict[str, Any]]:
     from forespeak.models.file_hashes import FileHashes
 
     terminal.say("Computing the hashes of the model files")
-    return model_records(plan, FileHashes(folders().models).sha256)
+    return model_records(plan, FileHashes(users_folders().models).sha256)
 
 
 def _list(options: argparse.Namespace) -> int:

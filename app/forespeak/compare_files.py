@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from forespeak.compare.plan_record import model_names, plan_from, plan_record
 from forespeak.errors import UserFacingError
-from forespeak.models.folders import folders
+from forespeak.models.library_settings import users_folders
 
 if TYPE_CHECKING:
     from forespeak.compare.lanes import Plan
@@ -112,7 +112,7 @@ class _Finder:
         try:
             if model["size_bytes"] is not None and path.is_file() and path.stat().st_size != model["size_bytes"]:
                 return False
-            hashes = FileHashes(folders().models)
+            hashes = FileHashes(users_folders().models)
             known = {part["file"]: part["sha256"] for part in model["parts"] if part["sha256"]}
             parts = {name: path / name if path.is_dir() else path.with_name(name) for name in known}
             return all(hashes.sha256(parts[name], self._stopped) == digest for name, digest in known.items())

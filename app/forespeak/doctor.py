@@ -22,7 +22,7 @@ from forespeak.engines.gpu_advice import gpu_advice
 from forespeak.engines.machine_gpus import surroundings
 from forespeak.engines.mlx_facts import mlx_facts
 from forespeak.errors import UserFacingError
-from forespeak.models.folders import folders
+from forespeak.models.library_settings import users_folders
 from forespeak.models.starter import check_starter
 
 
@@ -192,7 +192,7 @@ def _machine() -> dict[str, Any]:
 
 
 def _folders() -> dict[str, Any]:
-    places = folders()
+    places = users_folders()
     named = {
         "models": places.models,
         "chats": places.chats.parent,
@@ -209,7 +209,7 @@ def _folders() -> dict[str, Any]:
 
 def _starter() -> dict[str, Any]:
     try:
-        state = check_starter(folders().models)
+        state = check_starter(users_folders().models)
     except UserFacingError as error:
         return {"state": "not available", "problem": str(error)}
     return {

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from forespeak import terminal
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import folders
+from forespeak.models.library_settings import users_folders
 from forespeak.models.sizes import size_words
 
 if TYPE_CHECKING:
     from forespeak.models.download_queue import Download, DownloadQueue
     from forespeak.models.file_hashes import FileHash, FileHashes
-    from forespeak.models.folders import Folders
     from forespeak.models.hub_files import HubFileGroup
     from forespeak.models.hub_results import HubRepo
 
@@ -85,7 +85,7 @@ def _download(options: argparse.Namespace) -> int:
         groups = chosen(repo, options.what)
         changed = threading.Event()
         # Its list ends with this process, so that a window's own list stays the window's.
-        queue = DownloadQueue(_places().models, lambda: client, lambda _: changed.set(), keep=False)
+        queue = DownloadQueue(users_folders().models, lambda: client, lambda _: changed.set(), keep=False)
         with contextlib.closing(queue):
             queue.set_limit(options.limit)
             for group in groups:
@@ -97,13 +97,6 @@ def _download(options: argparse.Namespace) -> int:
         terminal.say("Stopped. What is there stays, and the same command goes on with it.")
         return terminal.INTERRUPTED
     return terminal.MENDABLE if any(each.error is not None for each in downloads) else 0
-
-
-def _places() -> Folders:
-    """The folders, with the models where the user wants them."""
-    from forespeak.models.library_settings import with_chosen_models
-
-    return with_chosen_models(folders())
 
 
 def chosen(repo: HubRepo, names: Sequence[str]) -> tuple[HubFileGroup, ...]:
@@ -264,7 +257,7 @@ def time_words(seconds: float) -> str:
 def _verify(options: argparse.Namespace) -> int:
     from forespeak.models.file_hashes import FileHashes
 
-    hashes = FileHashes(_places().models)
+    hashes = FileHashes(users_folders().models)
     found: list[tuple[Path, str, str]] = []
     done = within = 0
     with terminal.Interrupt() as interrupt, _Line() as line:

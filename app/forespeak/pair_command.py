@@ -15,8 +15,8 @@ from forespeak.bench_command import Models
 from forespeak.engines.engine import Engine, LoadRequest, Progress
 from forespeak.errors import UserFacingError
 from forespeak.load_arguments import add_load_arguments, load_settings
-from forespeak.models.folders import folders
 from forespeak.models.formats import model_stem
+from forespeak.models.library_settings import users_folders
 from forespeak.pairing.quick_prompts import KINDS_OF_WORK
 from forespeak.sampling_arguments import whole
 
@@ -164,12 +164,6 @@ def _asked(
     return _Asked(target, paths, NGRAM in names)
 
 
-def _places() -> Folders:
-    from forespeak.models.library_settings import with_chosen_models
-
-    return with_chosen_models(folders())
-
-
 def _make(target: Offer, format_name: str, line: terminal.ProgressLine, cancelled: Callable[[], bool]) -> Path | None:
     """The draft made from the target, as it was found or is made now; None if cancelled. Raises UserFacingError."""
     from forespeak.compare.waiting import WaitingEngine
@@ -179,7 +173,7 @@ def _make(target: Offer, format_name: str, line: terminal.ProgressLine, cancelle
     from forespeak.pairing.compatibility import Judge
     from forespeak.pairing.making import NoDraftError, made_offers, make_draft
 
-    places = _places()
+    places = users_folders()
     assert target.path is not None
     offers = made_offers(target, places.models)
     wanted = NumberFormat(format_name)
@@ -227,7 +221,7 @@ def _from_hub(target: Offer, line: terminal.ProgressLine, cancelled: Callable[[]
     from forespeak.models.hub_client import users_client
     from forespeak.pairing.hub_offers import hub_offers
 
-    places = folders()
+    places = users_folders()
     hub = Hub(users_client(places.config))
     try:
         return hub_offers(
@@ -254,7 +248,7 @@ def _found(
     from forespeak.pairing.usual_acceptance import KINDS
     from forespeak.speculation.trace import Source
 
-    places = _places()
+    places = users_folders()
     machine = machine_now()
     request = LoadRequest(asked.target, settings=load_settings(options))
     judge = Judge(places.cache / "verdicts")

@@ -8,7 +8,12 @@ import pytest
 
 from forespeak.errors import UserFacingError
 from forespeak.models.folders import folders
-from forespeak.models.library_settings import LibrarySettings, LibrarySettingsFile, with_chosen_models
+from forespeak.models.library_settings import (
+    LibrarySettings,
+    LibrarySettingsFile,
+    users_folders,
+    with_chosen_models,
+)
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -46,3 +51,4 @@ def test_the_chosen_models_folder_stands_in_for_the_usual_one(tmp_path: Path, mo
     chosen = with_chosen_models(places)
     assert chosen.models == tmp_path / "disk"
     assert chosen.config == places.config
+    assert users_folders() == chosen

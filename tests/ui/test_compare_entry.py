@@ -12,7 +12,9 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import EngineEvent
+from forespeak.models.file_hashes import FileHashes
 from forespeak.models.folders import Folders
+from forespeak.ui.compare_desk import ComparisonDesk
 from forespeak.ui.compare_entry import COMPARE_PAGE, CompareEntry
 from forespeak.ui.theme import LIGHT
 from ui.conftest import App, AppMaker
@@ -75,3 +77,17 @@ def test_the_page_opens_without_the_charts() -> None:
     code = "import sys, forespeak.ui.compare_view, forespeak.ui.compare_desk\nprint('\\n'.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, encoding="utf-8")
     assert "pyqtgraph" not in done.stdout.split()
+
+
+def test_what_is_known_of_files_moves_with_the_models_folder(app: App) -> None:
+    """A report's hashes are computed once, also when the folder was moved while the window is open."""
+    entry = CompareEntry(app.window, app.session, folders_of(app), app.models, connect)
+    desk = entry.view()._desk
+    assert isinstance(desk, ComparisonDesk)
+    model = app.folder / "new" / "a.gguf"
+    model.parent.mkdir()
+    model.write_bytes(b"one")
+    entry.set_models_folder(model.parent)
+    assert desk._hash_of is not None
+    assert desk._hash_of(model)
+    assert FileHashes(model.parent).of(model) is not None

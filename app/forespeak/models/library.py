@@ -10,14 +10,13 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from forespeak.models.file_facts import FileFacts, read_facts
-from forespeak.models.folders import folders
 from forespeak.models.formats import ModelFormat
 from forespeak.models.gguf import GgufError, GgufKind, KnownTexts
 from forespeak.models.importing import ImportResult, ImportWay, import_models
 from forespeak.models.library_cache import FactsCache, Stamp
 from forespeak.models.library_files import FoundModel, Identity, find_models
 from forespeak.models.library_item import LibraryItem, item_of
-from forespeak.models.library_settings import LibrarySettingsFile, with_chosen_models
+from forespeak.models.library_settings import LibrarySettingsFile, users_folders
 from forespeak.models.library_watch import LibraryWatcher
 from forespeak.models.mlx_folder import read_mlx_facts
 from forespeak.models.moving import finish_move, move_models
@@ -192,7 +191,7 @@ class Library:
 
 def users_library(added: Sequence[Path] = ()) -> Library:
     """The library of the user's folders and of the folders `added` to them."""
-    places = with_chosen_models(folders())
+    places = users_folders()
     chosen = LibrarySettingsFile(places.config).read().added
     return Library(places.models, known_roots([*chosen, *added]), places.cache)
 

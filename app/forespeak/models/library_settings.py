@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forespeak.errors import UserFacingError
-from forespeak.models.folders import Folders, create_folder
+from forespeak.models.folders import Folders, create_folder, folders
 from forespeak.whole_file import write_whole
 
 _FILE = "library.json"
@@ -60,6 +60,11 @@ def with_chosen_models(places: Folders) -> Folders:
     """The same folders with the models folder that the user chose, if there is one."""
     own = LibrarySettingsFile(places.config).read().own
     return places if own is None else replace(places, models=own)
+
+
+def users_folders() -> Folders:
+    """The folders of this user, with the models where they are to be."""
+    return with_chosen_models(folders())
 
 
 def _path(value: object) -> Path | None:

@@ -170,7 +170,8 @@ def make_session(
     models_entry = ModelsEntry(window, session, where, models)
     models_entry.folderMoved.connect(models.set_folder)
     PairEntry(window, session, where, models_entry, partial(connect, log="engine-test.log"))
-    CompareEntry(window, session, where, models, partial(connect, log="comparison.log"))
+    compare = CompareEntry(window, session, where, models, partial(connect, log="comparison.log"))
+    models_entry.folderMoved.connect(compare.set_models_folder)
     if folder_problem is not None:
         session.problems.show_banner(folder_problem)
     add_menus(window, session, where.logs)

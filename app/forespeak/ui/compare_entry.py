@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
@@ -34,6 +35,7 @@ class CompareEntry(QObject):
     ) -> None:
         super().__init__(session)
         self._session, self._where, self._models, self._connect = session, where, models, connect
+        self._models_folder = where.models
         self._view: CompareView | None = None
         window.add_page(Page(COMPARE_PAGE, self.tr("Compare"), "compare", self._make_page))
         window.conversation.compareRequested.connect(self._compare_reply)
@@ -51,10 +53,17 @@ class CompareEntry(QObject):
             def library(cancelled: Callable[[], bool]) -> Sequence[LibraryItem]:
                 return users_library().scan(cancelled=cancelled)
 
-            hashes = FileHashes(self._where.models)
-            desk = ComparisonDesk(self._where.data / FOLDER, self._connect, hashes.sha256)
+            def hash_of(path: Path) -> str | None:
+                return FileHashes(self._models_folder).sha256(path)
+
+            desk = ComparisonDesk(self._where.data / FOLDER, self._connect, hash_of)
             self._view = CompareView(self._session, desk, self._where.data, self._models, library)
         return self._view
+
+    @Slot(object)
+    def set_models_folder(self, folder: Path) -> None:
+        """The folder has been moved: what is known of its files moved along."""
+        self._models_folder = folder
 
     def close(self) -> None:
         if self._view is not None:
