@@ -13,6 +13,8 @@ from forespeak.models import moving
 from forespeak.models.folders import folders
 from forespeak.models.library import Library
 from forespeak.models.library_settings import LibrarySettings, LibrarySettingsFile, with_chosen_models
+from forespeak.pairing.named_pair import PairSettings
+from forespeak.pairing.pairs import FOLDER, NamedPairs
 from models import architectures
 from models.library_folders import write_mlx, write_model, write_set
 
@@ -239,11 +241,16 @@ def test_a_move_that_was_interrupted_is_finished(
 ) -> None:
     """All had arrived: the old files go, and the settings follow."""
     write_model(models / "One.gguf")
+    write_model(models / "Two.gguf")
+    named = NamedPairs(folders().data / FOLDER)
+    kept = named.keep("two", models / "Two.gguf", None, PairSettings(), as_default=True)
     some = Library(models, (), tmp_path / "cache")
     with monkeypatch.context() as patch:
         patch.setattr(moving, "_delete_sources", lambda *_: None)
         some.move_to(tmp_path / "new")
     assert run("remove", "One", "--yes") == 0
+    found = named.default_for(tmp_path / "new" / "Two.gguf")
+    assert (found is not None and found.id, found is not None and found.problem) == (kept.id, None)
     assert list(models.iterdir()) == []
     assert with_chosen_models(folders()).models == tmp_path / "new"
-    assert list((tmp_path / "new").iterdir()) == []
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["Two.gguf"]

@@ -104,9 +104,13 @@ def _library(added: Sequence[Path] = ()) -> Library:
 
 def _put_in_order(library: Library) -> None:
     """Deal with what a crash has left, before anything is changed."""
+    from forespeak.pairing.pairs import follow_models
+
+    before = library.own
     if library.recover():
         file = LibrarySettingsFile(folders().config)
         file.write(replace(file.read(), own=library.own))
+        follow_models(folders(), before, library.own)
 
 
 def _scan(library: Library) -> tuple[LibraryItem, ...]:

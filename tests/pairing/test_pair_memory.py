@@ -251,3 +251,48 @@ def test_everything_is_listed_but_what_belongs_to_other_files(files: PairFiles, 
     pair.draft.write_bytes(b"another draft")
     assert [each.draft for each in files.everything()] == [None]
     assert list(PairFiles(files.folder / "nowhere").everything()) == []
+
+
+def test_what_is_known_follows_the_models_folder(files: PairFiles, pair: PairConditions, tmp_path: Path) -> None:
+    old, new = tmp_path / "models", tmp_path / "disk" / "models"
+    (old / "owner").mkdir(parents=True)
+    new.parent.mkdir()
+    target = pair.target.rename(old / "owner" / "t.gguf")
+    both, half = replace(pair, target=target), replace(pair, target=target, draft=None)
+    assert pair.draft is not None
+    outside = replace(pair, target=pair.draft, draft=None)
+    for each in (both, half, outside):
+        files.keep(each, LEARNED)
+    files.keep_parity(target, pair.draft, result())
+    (files.folder / "newer.json").write_text(json.dumps({"format": 99, "pair": {"target": str(target)}}))
+    for number, path in enumerate(sorted(files.folder.iterdir())):
+        os.utime(path, ns=(number, number))
+    order = [(each.target.name, each.draft) for each in files.everything()]
+    old.rename(new)
+    assert len(list(files.everything())) == 1
+    files.moved(old, new)
+    assert [(each.target.name, each.draft) for each in files.everything()] == order
+    there = new / "owner" / "t.gguf"
+    assert files.recall(replace(both, target=there)) == LEARNED
+    assert files.recall(replace(half, target=there)) == LEARNED
+    assert files.recall(outside) == LEARNED
+    assert files.parity(there, pair.draft) == result()
+    assert len(list(files.folder.iterdir())) == 4
+    assert json.loads((files.folder / "newer.json").read_text())["pair"] == {"target": str(target)}
+
+
+def test_what_was_learned_of_another_file_does_not_follow(
+    files: PairFiles, pair: PairConditions, tmp_path: Path
+) -> None:
+    (tmp_path / "models").mkdir()
+    target = pair.target.rename(tmp_path / "models" / "t.gguf")
+    files.keep(replace(pair, target=target), LEARNED)
+    (tmp_path / "models").rename(tmp_path / "new")
+    now = replace(pair, target=tmp_path / "new" / "t.gguf")
+    now.target.write_bytes(b"another model")
+    files.moved(tmp_path / "models", tmp_path / "new")
+    assert files.recall(now) is None
+    # What was learned there meanwhile is newer.
+    files.keep(now, {"newer": 1})
+    files.moved(tmp_path / "models", tmp_path / "new")
+    assert files.recall(now) == {"newer": 1}

@@ -10,8 +10,10 @@ import pytest
 
 from forespeak.engines.parity_result import ParityCase, ParityResult
 from forespeak.errors import UserFacingError
+from forespeak.models.folders import Folders
 from forespeak.pairing.named_pair import NamedPair, PairSettings, measurement_from, measurement_record
-from forespeak.pairing.pairs import NamedPairs
+from forespeak.pairing.pair_memory import PairFiles
+from forespeak.pairing.pairs import FOLDER, NamedPairs, follow_models
 from forespeak.pairing.ranking import Measurement, Range
 from forespeak.speculation.settings import Rule
 from forespeak.speculation.trace import Source
@@ -310,3 +312,84 @@ def test_a_folders_files_are_what_a_pair_was_kept_with(pairs: NamedPairs, tmp_pa
     tokenizer["model"]["vocab"]["c"] = 3
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
     assert "its vocabulary is another one now" in (again(pairs, kept).problem or "")
+
+
+def test_pairs_follow_the_models_folder(pairs: NamedPairs, tmp_path: Path) -> None:
+    old, new = tmp_path / "models", tmp_path / "disk" / "models"
+    (old / "owner").mkdir(parents=True)
+    new.parent.mkdir()
+    target, draft, outside = model(old / "owner" / "t.gguf"), model(old / "d.gguf"), model(tmp_path / "elsewhere.gguf")
+    both = pairs.keep("both", target, draft, SETTINGS, measurement=MEASURED, parity=PARITY, as_default=True)
+    half = pairs.keep("half", outside, draft, SETTINGS, as_default=True)
+    other = pairs.keep("other", outside, None, SETTINGS)
+    lookup = pairs.keep("lookup", target, None, SETTINGS)
+    folder = tmp_path / "data" / "named-pairs"
+    (folder / "damaged.json").write_text('{"format": 1, "target": {"path": "' + str(target) + '"}}')
+    (folder / "newer.json").write_text((folder / f"{both.id}.json").read_text().replace('"format": 1', '"format": 9'))
+    alone = [folder / name for name in ("damaged.json", "newer.json", f"{other.id}.json")]
+    before = [path.read_bytes() for path in alone]
+    old.rename(new)
+    # A disk that keeps times to two seconds only.
+    modified = (new / "d.gguf").stat().st_mtime_ns
+    os.utime(new / "d.gguf", ns=(modified, modified - modified % 2_000_000_000))
+    pairs.moved(old, new)
+    assert [path.read_bytes() for path in alone] == before
+    found = again(pairs, both)
+    assert (found.target.path, found.draft and found.draft.path) == (new / "owner" / "t.gguf", new / "d.gguf")
+    assert (found.problem, found.current_measurement, found.parity) == (None, MEASURED, PARITY)
+    assert again(pairs, half).draft == found.draft
+    assert again(pairs, half).is_default
+    assert again(pairs, lookup).target == found.target
+    assert pairs.default_for(new / "owner" / "t.gguf") == found
+    assert pairs.default_for(target) is None
+
+
+def test_a_removed_pair_follows_too(pairs: NamedPairs, tmp_path: Path) -> None:
+    old, new = tmp_path / "models", tmp_path / "new"
+    old.mkdir()
+    kept = pairs.keep("both", model(old / "t.gguf"), None, SETTINGS, as_default=True)
+    removed = pairs.remove(kept)
+    old.rename(new)
+    pairs.moved(old, new)
+    removed.undo()
+    assert again(pairs, kept).problem is None
+    assert pairs.default_for(new / "t.gguf") == again(pairs, kept)
+    assert pairs.default_for(old / "t.gguf") is None
+
+
+def test_a_pair_that_cannot_be_written_keeps_none_of_the_others(
+    pairs: NamedPairs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = tmp_path / "models", tmp_path / "new"
+    old.mkdir()
+    first, second = (pairs.keep(name, model(old / f"{name}.gguf"), None, SETTINGS, as_default=True) for name in "ab")
+    old.rename(new)
+    real = Path.write_bytes
+
+    def full(self: Path, data: bytes) -> int:
+        if self.name.startswith(first.id):
+            raise OSError(28, "No space left on device")
+        return real(self, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(UserFacingError, match="could not be saved"):
+            pairs.moved(old, new)
+    assert again(pairs, second).is_default
+    assert again(pairs, second).problem is None
+    pairs.moved(old, new)
+    assert again(pairs, first).is_default
+    assert again(pairs, first).problem is None
+
+
+def test_all_that_is_kept_of_pairs_follows(tmp_path: Path) -> None:
+    where = Folders(*(tmp_path / name for name in ("data", "models", "config", "cache", "logs")))
+    where.models.mkdir()
+    target = model(where.models / "t.gguf")
+    named, learned = NamedPairs(where.data / FOLDER), PairFiles(where.pairs)
+    kept = named.keep("one", target, None, SETTINGS)
+    learned.keep_parity(target, None, PARITY)
+    where.models.rename(tmp_path / "new")
+    follow_models(where, where.models, tmp_path / "new")
+    assert again(named, kept).is_usable
+    assert learned.parity(tmp_path / "new" / "t.gguf", None) == PARITY

@@ -13,11 +13,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from forespeak.models import moving
 from forespeak.models.download_record import DownloadState
 from forespeak.models.folders import Folders
 from forespeak.models.library import Library
 from forespeak.models.library_settings import LibrarySettingsFile
 from forespeak.models.starter import starter_draft_path
+from forespeak.pairing.named_pair import PairSettings
+from forespeak.pairing.pairs import FOLDER, NamedPairs
 from forespeak.ui.library_model import Column
 from forespeak.ui.models_entry import ModelsEntry
 from forespeak.ui.models_page import ModelsPage
@@ -157,6 +160,29 @@ def test_the_folder_moves_with_its_files_and_the_choice_lasts(
     assert not before.exists()
     assert app.session.preferences.target == after
     qtbot.waitUntil(lambda: any(item.path == after for item in page.model.items), timeout=20_000)
+
+
+def test_a_move_that_was_interrupted_is_finished_for_all_who_know_its_files(
+    qtbot: QtBot,
+    where: Folders,
+    tmp_path: Path,
+    open_app: Callable[..., tuple[App, ModelsEntry]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before, after = put_model(where.models), tmp_path / "disk" / "Tiny-135M-Q4_1.gguf"
+    kept = NamedPairs(where.data / FOLDER).keep("one", before, None, PairSettings())
+    with monkeypatch.context() as patch:
+        patch.setattr(moving, "_delete_sources", lambda *_: None)
+        Library(where.models, (), where.cache).move_to(tmp_path / "disk")
+    app, entry = open_app(target=before)
+    told: list[bool] = []
+    entry.pairsMoved.connect(lambda: told.append(True))
+    page_of(qtbot, app, entry)
+    qtbot.waitUntil(lambda: bool(told))
+    assert app.session.preferences.target == after
+    found = NamedPairs(where.data / FOLDER).get(kept.id)
+    assert found is not None
+    assert (found.target.path, found.problem) == (after, None)
 
 
 def test_the_folder_moves_with_its_downloads(

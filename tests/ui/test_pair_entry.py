@@ -121,6 +121,20 @@ def test_a_target_comes_with_its_default_pair(qtbot: QtBot, world: World) -> Non
     assert world.app.session.preferences.draft_length == 6
 
 
+def test_kept_pairs_follow_the_models_folder(qtbot: QtBot, world: World, tmp_path: Path) -> None:
+    kept = a_pair(world, as_default=True)
+    world.app.window.show_page(PAIR_PAGE)
+    page = world.entry.page
+    assert page is not None
+    keeper, elsewhere = page.controller.keeper, tmp_path / "disk" / "models"
+    qtbot.waitUntil(lambda: bool(keeper.pairs))
+    world.models.view().controller.move_to(elsewhere)
+    qtbot.waitUntil(lambda: keeper.pairs[0].target.path.parent == elsewhere, timeout=20_000)
+    assert keeper.pairs[0].problem is None
+    assert page.pairs.lines[kept.id].button.isEnabled()
+    assert world.named.default_for(elsewhere / "other-target.gguf") is not None
+
+
 def test_the_chat_s_draft_menu_leads_here(qtbot: QtBot, world: World) -> None:
     target = world.app.session.preferences.target
     assert target is not None

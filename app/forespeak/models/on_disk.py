@@ -1,8 +1,13 @@
-"""By what a model on disk is known again: its size and when it was last changed."""
+"""By what a model on disk is known again: its place, its size, and when it was last changed."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+
+def moved_path(path: Path, old: Path, new: Path) -> Path:
+    """Where a file is once the folder `old` has become `new`: where it was, if it is not below."""
+    return new / path.relative_to(old) if path.is_relative_to(old) else path
 
 
 def size_and_time(path: Path) -> tuple[int, int]:

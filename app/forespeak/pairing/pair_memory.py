@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from forespeak.engines.parity_result import (
     ParityResult,
     TokenScores,
 )
-from forespeak.models.on_disk import size_and_time
+from forespeak.models.on_disk import moved_path, size_and_time
 from forespeak.speculation.trace import Source
 from forespeak.whole_file import write_whole
 
@@ -91,10 +92,10 @@ class PairFiles:
                 dated.append((path.stat().st_mtime_ns, path))
         for _, path in sorted(dated, reverse=True):
             kept = self._read(path)
-            pair = kept.get("pair")
-            if not isinstance(pair, dict) or not isinstance(pair.get("target"), str):
+            pair = _pair_of(kept)
+            if pair is None:
                 continue
-            target, draft = Path(pair["target"]), Path(pair["draft"]) if isinstance(pair.get("draft"), str) else None
+            target, draft = pair
             # The name is made of the files' identities: where it differs, one of them has changed since.
             if self._path(target, draft).name != path.name:
                 continue
@@ -116,8 +117,37 @@ class PairFiles:
 
     # -- files
 
+    def moved(self, old: Path, new: Path) -> None:
+        """The models folder `old` is `new` now: what is known of its files is known of them there."""
+        for path in list(self.folder.glob("*.json")):
+            with contextlib.suppress(OSError):
+                self._move(path, old, new)
+
+    def _move(self, path: Path, old: Path, new: Path) -> None:
+        kept = self._read(path)
+        pair = _pair_of(kept)
+        if pair is None:
+            return
+        target, draft = pair
+        to_target, to_draft = moved_path(target, old, new), None if draft is None else moved_path(draft, old, new)
+        if (to_target, to_draft) == pair:
+            return
+        # Only what was learned of these very files: a move keeps their sizes and times.
+        before = [_identity(target, to_target), None if draft is None else _identity(draft, to_draft)]
+        to = self._path(to_target, to_draft)
+        if self._named(before).name != path.name or to.exists():
+            return
+        written = path.stat()
+        path.replace(to)
+        self._write(to, to_target, to_draft, kept)
+        # Those that were not used for longest are forgotten first, and nothing was used now.
+        os.utime(to, ns=(written.st_atime_ns, written.st_mtime_ns))
+
     def _path(self, target: Path, draft: Path | None) -> Path:
-        names = json.dumps([_identity(target), None if draft is None else _identity(draft)], sort_keys=True)
+        return self._named([_identity(target), None if draft is None else _identity(draft)])
+
+    def _named(self, identities: list[list[Any] | None]) -> Path:
+        names = json.dumps(identities, sort_keys=True)
         return self.folder / f"{hashlib.sha256(names.encode()).hexdigest()[:24]}.json"
 
     def _read(self, path: Path) -> Json:
@@ -156,10 +186,17 @@ class PairFiles:
             path.unlink(missing_ok=True)
 
 
-def _identity(path: Path) -> list[Any]:
-    """A model by its place, size and time; a changed one is another model."""
+def _pair_of(kept: Json) -> tuple[Path, Path | None] | None:
+    pair = kept.get("pair")
+    if not isinstance(pair, dict) or not isinstance(pair.get("target"), str):
+        return None
+    return Path(pair["target"]), Path(pair["draft"]) if isinstance(pair.get("draft"), str) else None
+
+
+def _identity(path: Path, now_at: Path | None = None) -> list[Any]:
+    """A model by its place, size and time; a changed one is another model. `now_at`: it has been moved there."""
     try:
-        return [str(path.absolute()), *size_and_time(path)]
+        return [str(path.absolute()), *size_and_time(now_at or path)]
     except OSError:
         return [str(path.absolute()), 0, 0]
 

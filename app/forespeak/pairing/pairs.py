@@ -21,12 +21,14 @@ from typing import Any
 from forespeak.engines.parity_result import ParityResult
 from forespeak.errors import UserFacingError, disk_told
 from forespeak.models.fingerprint import vocabulary_fingerprint
+from forespeak.models.folders import Folders
 from forespeak.models.formats import model_stem
 from forespeak.models.gguf import GgufError
 from forespeak.models.mlx_vocabulary import cached_mlx_fingerprint
-from forespeak.models.on_disk import size_and_time
+from forespeak.models.on_disk import moved_path, size_and_time
 from forespeak.models.vocabulary import cached_header
 from forespeak.pairing.named_pair import PAIR_FORMAT, ModelMark, NamedPair, PairSettings, pair_from, pair_record
+from forespeak.pairing.pair_memory import PairFiles
 from forespeak.pairing.ranking import Measurement
 from forespeak.speculation.trace import Source
 from forespeak.whole_file import write_whole
@@ -38,6 +40,8 @@ _REMOVED = ".removed"
 _MOST_BYTES = 1_000_000
 _DAY = 86_400.0
 _LONGEST_NAME = 200
+_COARSEST_NS = 2_000_000_000
+"""Some disks keep times to two seconds."""
 
 Json = dict[str, Any]
 
@@ -183,8 +187,10 @@ class NamedPairs:
             os.utime(hidden)
 
         def restore() -> None:
-            if was_default and str(pair.target.path) not in self._defaults():
-                self.set_default(pair)
+            # Its files may have been moved meanwhile.
+            back = self.get(pair.id) or pair
+            if was_default and str(back.target.path) not in self._defaults():
+                self.set_default(back)
 
         if was_default:
             self.clear_default(pair.target.path)
@@ -197,6 +203,30 @@ class NamedPairs:
     def clear_default(self, target: Path) -> None:
         """New chats with this target begin without one. Raises UserFacingError."""
         self._write_defaults({path: each for path, each in self._defaults().items() if path != str(target.absolute())})
+
+    def moved(self, old: Path, new: Path) -> None:
+        """The models folder `old` is `new` now: pairs follow their files, those too that can still come back.
+
+        Raises UserFacingError when all that can be written has been.
+        """
+        problem: UserFacingError | None = None
+        for path in (*self._folder.glob("*.json"), *self._folder.glob(f"*{_REMOVED}")):
+            pair = None if path.name == _DEFAULTS else pair_from(path.stem, _json(path))
+            if pair is None:
+                continue
+            draft = None if pair.draft is None else _moved_mark(pair.draft, old, new)
+            changed = replace(pair, target=_moved_mark(pair.target, old, new), draft=draft)
+            try:
+                if changed != pair:
+                    self._replace(path, pair_record(changed))
+            except UserFacingError as error:
+                problem = error
+        defaults = self._defaults()
+        followed = {str(moved_path(Path(path), old, new)): pair_id for path, pair_id in defaults.items()}
+        if followed != defaults:
+            self._write_defaults(followed)
+        if problem is not None:
+            raise problem
 
     # Files
 
@@ -275,6 +305,25 @@ class NamedPairs:
         with disk_told("The pair could not be saved."):
             self._folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, json.dumps(values, indent=1, allow_nan=False))
+
+
+def follow_models(places: Folders, old: Path, new: Path) -> None:
+    """The models folder `old` is `new` now: so is it for all that is kept of pairs. Raises UserFacingError."""
+    PairFiles(places.pairs).moved(old, new)
+    NamedPairs(places.data / FOLDER).moved(old, new)
+
+
+def _moved_mark(mark: ModelMark, old: Path, new: Path) -> ModelMark:
+    path = moved_path(mark.path, old, new)
+    if path == mark.path:
+        return mark
+    try:
+        size, modified = size_and_time(path)
+    except OSError:
+        size, modified = 0, 0
+    # A disk that keeps times more coarsely has rounded this one.
+    rounded = size == mark.size_bytes and abs(modified - mark.modified_ns) < _COARSEST_NS
+    return replace(mark, path=path, modified_ns=modified if rounded else mark.modified_ns)
 
 
 def _json(path: Path) -> Json:

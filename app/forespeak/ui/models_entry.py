@@ -30,6 +30,8 @@ class ModelsEntry(QObject):
     """Path of a model for which a draft is to be found"""
     folderMoved = Signal(object)
     """Path of the models folder now"""
+    pairsMoved = Signal()
+    """What is kept of pairs has followed the models folder"""
 
     def __init__(self, window: MainWindow, session: Session, where: Folders, models: Models) -> None:
         super().__init__(session)
@@ -52,6 +54,7 @@ class ModelsEntry(QObject):
             self._view = ModelsView(self._session, self._where, self._models)
             self._view.draftWanted.connect(self.draftWanted)
             self._view.folderMoved.connect(self.folderMoved)
+            self._view.pairsMoved.connect(self.pairsMoved)
         return self._view
 
     def close(self) -> None:

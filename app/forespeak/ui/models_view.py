@@ -20,6 +20,7 @@ from forespeak.models.hub_settings import HubSettings
 from forespeak.models.library import ImportWay, Library, LibraryItem
 from forespeak.models.library_settings import LibrarySettings, LibrarySettingsFile
 from forespeak.models.memory import fit_of
+from forespeak.models.on_disk import moved_path
 from forespeak.models.roots import known_roots
 from forespeak.ui.check_files import FileChecker
 from forespeak.ui.good_pairs import GoodPairs
@@ -45,6 +46,8 @@ class ModelsView(QObject):
     """Path of a model for which a draft is to be found"""
     folderMoved = Signal(object)
     """Path of the models folder now"""
+    pairsMoved = Signal()
+    """What is kept of pairs has followed the models folder"""
 
     def __init__(
         self,
@@ -56,10 +59,12 @@ class ModelsView(QObject):
     ) -> None:
         super().__init__(session)
         self._session = session
+        self._where = where
         self._models = models
         self._file = LibrarySettingsFile(where.config)
         self._settings = self._file.read()
         self.library = library or Library(where.models, known_roots(self._settings.added), where.cache)
+        self._own = self.models_folder()
         limit = session.preferences.download_limit
         make_hub = hub or (
             lambda view: HubParts(
@@ -267,19 +272,17 @@ class ModelsView(QObject):
     @Slot(object)
     def _folder_moved(self, folder: Path) -> None:
         before = self._settings.own
+        old, self._own = self._own, folder
         self._store(replace(self._settings, own=folder))
         if before != folder and not self._moving:
             self.hub.downloads.reopen()
+        # Behind what was stored, and before anybody asks the same thread for the pair of a target.
+        self._session.file_worker.run(lambda: _move_pairs(self._where, old, folder), self._pairs_moved)
         self.folderMoved.emit(folder)
         preferences = self._session.preferences
-        moved = {
-            item.path: folder / item.path.relative_to(item.root.path)
-            for item in self.items()
-            if not item.root.read_only
-        }
 
         def now(path: Path) -> Path:
-            return moved.get(path, path)
+            return moved_path(path, old, folder)
 
         target, draft = preferences.target, preferences.draft
         self._session.set_preferences(
@@ -293,6 +296,11 @@ class ModelsView(QObject):
         if target is None:
             # What is offered instead of a choice may lie in the folder.
             self._session.pair.start()
+
+    def _pairs_moved(self, problem: UserFacingError | None) -> None:
+        self.pairsMoved.emit()
+        if problem is not None:
+            self._session.problems.show_dialog(problem)
 
     def _store(self, settings: LibrarySettings) -> None:
         self._settings = settings
@@ -330,3 +338,14 @@ class ModelsView(QObject):
             button = navigation.button(MODELS_PAGE)
             button.setText(words)
             button.setToolTip(self.tr("{count} downloads").format(count=running) if running else "")
+
+
+def _move_pairs(where: Folders, old: Path, new: Path) -> UserFacingError | None:
+    """What went wrong, if anything did: the pairs are shown anew in any case."""
+    from forespeak.pairing.pairs import follow_models
+
+    try:
+        follow_models(where, old, new)
+    except UserFacingError as error:
+        return error
+    return None

@@ -48,6 +48,7 @@ class PairEntry(QObject):
         self._models, self._connect, self._finder = models, connect, finder
         self._models_folder = where.models
         models.folderMoved.connect(self._folder_moved)
+        models.pairsMoved.connect(self._pairs_moved)
         self._controller: WizardController | None = None
         self.page: PairPage | None = None
         window.add_page(Page(PAIR_PAGE, self.tr("Pair"), "pair", self._make_page))
@@ -136,6 +137,11 @@ class PairEntry(QObject):
     @Slot(object)
     def _folder_moved(self, folder: Path) -> None:
         self._models_folder = folder
+
+    @Slot()
+    def _pairs_moved(self) -> None:
+        if self._controller is not None:
+            self._controller.keeper.refresh()
 
     # -- ways
 
