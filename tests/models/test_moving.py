@@ -75,6 +75,83 @@ def test_a_removed_model_can_be_brought_back_afterwards(some: Library, tmp_path:
     assert all(tmp_path / "new" in item.path.parents for item in some.scan())
 
 
+@pytest.fixture
+def held_files_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows: a file that somebody has open is neither moved nor deleted."""
+    acquire, release, rename, unlink = FileLock.acquire, FileLock.release, Path.rename, Path.unlink
+    held: set[Path] = set()
+
+    def acquired(self: FileLock) -> bool:
+        if not acquire(self):
+            return False
+        held.add(self._path)
+        return True
+
+    def released(self: FileLock) -> None:
+        if self.held:
+            held.remove(self._path)
+        release(self)
+
+    def renamed(self: Path, target: Path) -> Path:
+        if any(path == self or self in path.parents for path in held):
+            raise PermissionError(errno.EACCES, "The process cannot access the file")
+        return rename(self, target)
+
+    def unlinked(self: Path, missing_ok: bool = False) -> None:
+        if self in held:
+            raise PermissionError(errno.EACCES, "The process cannot access the file")
+        unlink(self, missing_ok)
+
+    monkeypatch.setattr(FileLock, "acquire", acquired)
+    monkeypatch.setattr(FileLock, "release", released)
+    monkeypatch.setattr(Path, "rename", renamed)
+    monkeypatch.setattr(Path, "unlink", unlinked)
+
+
+@pytest.mark.parametrize("name", ["big", "one", "mlx"])
+@pytest.mark.parametrize("brought_back", [True, False])
+@pytest.mark.usefixtures("held_files_stay")
+def test_what_can_still_be_brought_back_is_held_in_the_new_place(
+    some: Library, tmp_path: Path, disks: str, name: str, brought_back: bool
+) -> None:
+    before, old = contents(some.own), some.own
+    removal = some.remove(next(item for item in some.scan() if item.name == name))
+    assert some.move_to(tmp_path / "new")
+    assert list(old.iterdir()) == []
+    # Another process leaves it alone.
+    Library(some.own, (), tmp_path / "cache").recover()
+    assert removal.open
+    if brought_back:
+        removal.undo()
+        assert contents(some.own) == before
+    else:
+        removal.finish()
+    assert not list(some.own.rglob(".forespeak-trash"))
+    # And back again.
+    assert some.move_to(old)
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_a_move_that_was_cancelled_leaves_the_lock(some: Library, tmp_path: Path) -> None:
+    removal = some.remove(next(item for item in some.scan() if item.name == "one"))
+    assert not some.move_to(tmp_path / "new", cancelled=lambda: True)
+    library(tmp_path).recover()
+    removal.undo()
+    assert "one" in {item.name for item in some.scan()}
+
+
+def test_locks_that_nobody_holds_any_more_go(some: Library, tmp_path: Path) -> None:
+    trash = some.own / "owner" / ".forespeak-trash"
+    trash.mkdir()
+    (trash / "1234.lock").touch()
+    assert some.move_to(tmp_path / "new")
+    assert contents(tmp_path / "models") == {}
+    (some.own / "gone" / ".forespeak-trash").mkdir(parents=True)
+    (some.own / "gone" / ".forespeak-trash" / "1234.lock").touch()
+    some.recover()
+    assert not (some.own / "gone").exists()
+
+
 def test_cancelled(some: Library, tmp_path: Path, disks: str) -> None:
     before, old, asked = contents(some.own), some.own, False
 

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
+from weakref import WeakSet
 
 from forespeak.models.file_facts import FileFacts, read_facts
 from forespeak.models.formats import ModelFormat
@@ -53,6 +54,8 @@ class Library:
         self._roots = tuple(roots)
         self._facts = FactsCache(cache)
         self._texts = KnownTexts()
+        self._removals: WeakSet[Removal] = WeakSet()
+        """Those that can still be undone, and others."""
 
     @property
     def own(self) -> Path:
@@ -121,7 +124,9 @@ class Library:
 
         Raises UserFacingError, for models in read-only folders too, saying who can remove them.
         """
-        return remove(lambda: self._own, item)
+        removal = remove(lambda: self._own, item)
+        self._removals.add(removal)
+        return removal
 
     def move_to(
         self, folder: Path, progress: Progress | None = None, cancelled: Callable[[], bool] = lambda: False
@@ -133,6 +138,8 @@ class Library:
         """
         if move_models(self._own, folder, progress or _ignore, cancelled):
             self._own = folder
+            for removal in list(self._removals):
+                removal.follow()
             return True
         return False
 

@@ -182,7 +182,11 @@ def _delete_sources(own: Path, files: tuple[Path, ...]) -> None:
     for file in files:
         with contextlib.suppress(OSError):
             (own / file).unlink(missing_ok=True)
-    _remove_empty(own, files)
+    locks = [file for file in _everything(own) if _is_of_trash(file)]
+    for file in locks:
+        with contextlib.suppress(OSError):
+            _is_held(own / file)
+    _remove_empty(own, (*files, *locks))
     with contextlib.suppress(OSError):
         (own / JOURNAL).unlink(missing_ok=True)
 
@@ -195,12 +199,23 @@ def _remove_empty(top: Path, files: tuple[Path, ...]) -> None:
 
 
 def _files(own: Path) -> list[Path]:
-    """Everything in the folder, hidden files too: removed models can so be brought back afterwards."""
+    """What moves of the folder: hidden files too, so that removed models can be brought back afterwards.
+
+    Their locks stay: Windows moves no file that is held. Who holds one takes another (`Removal.follow`).
+    """
+    return [file for file in _everything(own) if not _is_of_trash(file)]
+
+
+def _everything(own: Path) -> list[Path]:
     found = []
     for folder, folders, names in os.walk(own):
         links = [name for name in folders if Path(folder, name).is_symlink()]
         found += [Path(folder, name).relative_to(own) for name in (*names, *links) if name not in _LEFT]
     return sorted(found)
+
+
+def _is_of_trash(file: Path) -> bool:
+    return file.suffix == _LOCKS and file.parent.name == TRASH
 
 
 def _is_held(path: Path) -> bool:

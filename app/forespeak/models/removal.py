@@ -42,8 +42,9 @@ class Removal:
         self, own: Callable[[], Path], item: LibraryItem, place: Path, names: list[str], lock: FileLock
     ) -> None:
         self._own = own
+        self._locked_below = own()
         # Our own folder may be moved meanwhile, and everything in it.
-        self._place = place.relative_to(own())
+        self._place = place.relative_to(self._locked_below)
         self._names = names
         self._lock: FileLock | None = lock
         self.item = item
@@ -80,6 +81,20 @@ class Removal:
         if self._lock is not None:
             self._end()
             _discard(self._own() / self._place, self._own())
+
+    def follow(self) -> None:
+        """Hold a lock beside the model again, once our own folder has been moved with everything in it but locks."""
+        own, old = self._own(), self._locked_below
+        if self._lock is None or own == old:
+            return
+        place = own / self._place
+        lock = FileLock(place.with_name(place.name + _LOCK))
+        # Without one it can be brought back all the same, until another process clears it away.
+        with contextlib.suppress(OSError):
+            lock.acquire()
+        self._lock.release()
+        self._lock, self._locked_below = lock, own
+        remove_empty_folders((old / self._place).parent, old)
 
     def _end(self) -> None:
         if self._lock is not None:
@@ -142,6 +157,11 @@ def clear_leftovers(own: Path) -> None:
         if folder.name == TRASH:
             for place in _folders_in(folder):
                 _clear(place, own)
+            for lock in folder.glob(f"*{_LOCK}"):
+                # Of a model that has gone: one that nobody holds goes too.
+                with _if_nobody_has(lock.with_suffix("")):
+                    pass
+            remove_empty_folders(folder, own)
         elif folder.name.startswith(STAGING):
             with _if_nobody_has(folder) as free:
                 if free:
