@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from forespeak import hub_command
+from forespeak.engines.devices import Device
 from forespeak.models.hub_errors import HubError, HubProblem
 from loopback_hub import LoopbackHub, Repo
 
@@ -102,6 +103,18 @@ def test_only_what_fits(hub: LoopbackHub, capsys: pytest.CaptureFixture[str]) ->
     out, err = capsys.readouterr()
     assert out == ""
     assert "All that was found is too large for this machine." in err
+
+
+def test_a_graphics_processor_counts(
+    hub: LoopbackHub, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = Device("CUDA0", "Large", "GPU", 10**18, 10**18, "CUDA")
+    monkeypatch.setattr("forespeak.engines.device_list.gpus", lambda: (gpu,))
+    hub.add(Repo("meta/Huge-GGUF", {"huge.gguf": b"GGUF"}, gguf=HUGE))
+    assert run("search", "--fits", "--json") == 0
+    assert [model["fits"] for model in json_of(capsys)["models"]] == ["fits"]
+    assert run("files", "meta/Huge-GGUF", "--json") == 0
+    assert json_of(capsys)["fits"] == "fits"
 
 
 def test_nothing_is_found(hub: LoopbackHub, capsys: pytest.CaptureFixture[str]) -> None:

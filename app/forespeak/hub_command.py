@@ -68,11 +68,11 @@ def _connect() -> Iterator[Hub]:
 
 
 def _judge() -> Callable[[int], Fit]:
-    """Tells whether so many bytes would fit the memory that is free now."""
-    from forespeak.models.machine_memory import now
+    """Tells whether so many bytes would fit the memory that is free now, that of graphics processors too."""
     from forespeak.models.memory import fit_of
+    from forespeak.pairing.load_plan import machine_now
 
-    machine = now()
+    machine = machine_now()
     return lambda size: fit_of(size, machine)
 
 
