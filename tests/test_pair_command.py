@@ -166,6 +166,18 @@ def test_a_measured_test(capsys: pytest.CaptureFixture[str], write: Write, engin
     assert engine.closed
 
 
+def test_a_test_silences_what_was_only_supposed(
+    capsys: pytest.CaptureFixture[str], write: Write, engine: TimedEngine
+) -> None:
+    target, draft = write("target", SOME), write("draft", SMALL)
+    assert call(None, target, draft) == 0
+    assert "a test of 20 seconds tells" in capsys.readouterr().out
+    assert call(engine, target, draft, "--test", "--load-anyway") == 0
+    out = capsys.readouterr().out
+    assert ", measured" in out
+    assert "a test of 20 seconds tells" not in out
+
+
 def test_without_names_only_the_best_one_is_tested(
     capsys: pytest.CaptureFixture[str], write: Write, home: Path, engine: TimedEngine
 ) -> None:

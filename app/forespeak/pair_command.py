@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from forespeak.pairing.machine_speed import MachineSpeed
     from forespeak.pairing.offers import Offer
     from forespeak.pairing.quick_test import QuickResult, QuickTest
+    from forespeak.pairing.ranking import Measurement
 
 STARTER, NGRAM = "starter", "ngram"
 MADE = ("Q4_0", "Q2_K")
@@ -88,7 +89,7 @@ class _Asked:
 
 def _pair(models: Models, options: argparse.Namespace) -> int:
     from forespeak.pairing.candidate_report import report_lines, report_record
-    from forespeak.pairing.candidates import order_of
+    from forespeak.pairing.candidates import order_of, with_measurements
     from forespeak.pairing.offers import Place, offer_at
 
     engines = _Engines(models.engine)
@@ -109,31 +110,29 @@ def _pair(models: Models, options: argparse.Namespace) -> int:
             if interrupt.asked():
                 return terminal.INTERRUPTED
             found = _found(asked, target, offers, hub, options)
-            listed = list(found.listed)
             results: list[QuickResult] = []
             if options.test:
-                chosen = [each for each in listed if each.excluded is None and _is_here(each, Place.HERE)]
+                chosen = [each for each in found.listed if each.excluded is None and _is_here(each, Place.HERE)]
+                measured: list[tuple[Candidate, Measurement | None]] = []
                 for candidate in chosen if asked.named is not None else chosen[:1]:
                     if interrupt.asked():
                         break
                     result = _test(_quick_test(asked.target, candidate, options), engines, options, line, interrupt)
                     results.append(result)
-                    measurement = result.measurement(_engine_name(engines.get()))
-                    if measurement is not None:
-                        listed[listed.index(candidate)] = replace(candidate, measurement=measurement)
-                listed.sort(key=order_of, reverse=True)
+                    measured.append((candidate, result.measurement(_engine_name(engines.get()))))
+                found = with_measurements(found, lambda each: next((new for of, new in measured if of is each), None))
+                found = replace(found, listed=tuple(sorted(found.listed, key=order_of, reverse=True)))
     finally:
         engines.close()
     for problem in hub.problems if hub is not None else ():
         terminal.say(problem)
-    found = replace(found, listed=tuple(listed))
     if options.json:
         terminal.print_json(report_record(asked.target, target, found, results))
     else:
         sys.stdout.write("\n".join(report_lines(target, found, results)) + "\n")
     if interrupt.asked():
         return terminal.INTERRUPTED
-    return 0 if any(each.excluded is None for each in listed) else terminal.MENDABLE
+    return 0 if found.usable else terminal.MENDABLE
 
 
 # What is asked about

@@ -18,6 +18,7 @@ from forespeak.pairing.candidates import (
     RoughMemory,
     find_candidates,
     rough_memory,
+    with_measurements,
 )
 from forespeak.pairing.machine_speed import MachineSpeed
 from forespeak.pairing.model_names import parse_name
@@ -192,3 +193,28 @@ def test_a_small_quick_target_gains_little_and_hears_so() -> None:
 @given(st.permutations([TINY, SMALL, FOREIGN, offer("Qwen2.5-1.5B-Instruct", 1.54 * GB, "F16")]))
 def test_the_order_of_the_listings_does_not_matter(offers: list[Offer]) -> None:
     assert find_candidates(TARGET, offers, FAST) == find_candidates(TARGET, sorted(offers, key=str), FAST)
+
+
+def test_what_is_measured_later_counts_as_if_it_had_been_known() -> None:
+    offers = [TINY, SMALL, FOREIGN]
+    before = find_candidates(TARGET, offers, FAST, verdicts(mistral="Other tokens."))
+    new = {TINY.name: measured(1.0), "Look words up in the text": measured(1.6), FOREIGN.name: measured(9.0)}
+    assert not next(each for each in before.usable if each.offer is TINY).advice
+    after = with_measurements(before, lambda each: new.get(each.name))
+
+    def measurement(offer: Offer | None) -> Measurement | None:
+        return new.get("Look words up in the text" if offer is None else offer.name)
+
+    known = find_candidates(TARGET, offers, FAST, replace(verdicts(mistral="Other tokens."), measurement=measurement))
+    assert [each.name for each in after.listed] == [each.name for each in before.listed]
+    assert {each.name: each for each in after.listed} == {each.name: each for each in known.listed}
+    assert after.advice == known.advice
+    words = {each.name: [advice.kind for advice in each.advice] for each in after.usable}
+    assert AdviceKind.WORSE_THAN_LOOKUP in words[TINY.name]
+
+
+def test_measurements_where_sizes_are_not_known() -> None:
+    unknown = replace(TARGET, shape=None)
+    before = find_candidates(unknown, [TINY], FAST, verdicts())
+    after = with_measurements(before, lambda each: measured(1.5) if each.offer is TINY else None)
+    assert [each.measurement for each in after.listed if each.offer is TINY] == [measured(1.5)]

@@ -19,11 +19,14 @@ from forespeak.models.download_record import DownloadState
 from forespeak.models.formats import ModelFormat
 from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.roots import own_root
+from forespeak.pairing.advice import AdviceKind
+from forespeak.pairing.ranking import Range
 from forespeak.speculation.trace import Source
 from forespeak.ui.theme import DARK
 from forespeak.ui.wizard_fetcher import FetchStep
 from forespeak.ui.wizard_state import WizardStep
 from forespeak.ui.wizard_tester import Room, RoomFound, TestPhase
+from forespeak.ui.wizard_words import key_of
 from ui.fake_library import item
 from ui.hub_doubles import no_network
 from ui.models_doubles import pair as good_pair
@@ -116,6 +119,22 @@ def test_the_test_runs_in_an_engine_of_its_own_that_ends_with_it(qtbot: QtBot, t
         world.controller.go(WizardStep.DRAFT)
         row = world.page.draft.rows[str(draft)]
         assert row.gain_note.text().startswith("measured")
+
+
+def test_advice_knows_what_the_test_has_shown(qtbot: QtBot, tmp_path: Path) -> None:
+    with wizard(tmp_path) as world:
+        after_test(qtbot, world)
+        controller = world.controller
+        candidate, measurement = controller.candidate, controller.state.measurement
+        assert candidate is not None
+        assert measurement is not None
+        for speed_up, worse in ((0.5, True), (9.0, False)):
+            measured_so = replace(measurement, speed_up=Range(speed_up, speed_up, speed_up))
+            controller._measured[key_of(candidate)] = measured_so
+            controller._show_lines()
+            assert controller.candidate is not None
+            advice = {each.kind for each in controller.candidate.advice}
+            assert (AdviceKind.WORSE_THAN_LOOKUP in advice) is worse
 
 
 def test_leaving_going_back_and_coming_back_lose_nothing(qtbot: QtBot, tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ class Candidate:
     """`offer` is None for ways without a second model. `excluded`: why it is out of the question, in words; else None.
 
     `verdict` None: not known until its header is read, or nothing to compare. `measurement` replaces `prediction`.
+    `costs`: the draft model's, where its size is known.
     """
 
     kind: CandidateKind
@@ -84,6 +85,7 @@ class Candidate:
     measurement: Measurement | None = None
     excluded: str | None = None
     advice: tuple[Advice, ...] = ()
+    costs: ModelCosts | None = None
 
     @property
     def speed_up(self) -> float | None:
@@ -94,11 +96,24 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class AdviceBasis:
+    """The target and its costs, and the speed-up that looking text up brings or should bring."""
+
+    target: Offer
+    costs: ModelCosts
+    lookup: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Candidates:
-    """For one target: what could draft, best first, then what is out of the question. `advice` is about the target."""
+    """For one target: what could draft, best first, then what is out of the question. `advice` is about the target.
+
+    `basis`: what advice rests on, None where the target's size is not known.
+    """
 
     listed: tuple[Candidate, ...]
     advice: Advice | None
+    basis: AdviceBasis | None = None
 
     @property
     def usable(self) -> tuple[Candidate, ...]:
@@ -147,6 +162,7 @@ def find_candidates(
     known = knowledge or Knowledge()
     costs = machine.costs(target.shape, target.path) if target.shape is not None else None
     lookup = _lookup(costs, known, kinds)
+    basis = None if costs is None else AdviceBasis(target, costs, lookup.speed_up)
     found = [lookup, *_not_yet(target)]
     here = {same_thing(offer) for offer in offers if offer.place is Place.HERE and not _is_itself(offer, target)}
     paths = {offer.path for offer in offers}
@@ -160,17 +176,44 @@ def find_candidates(
             seen.add(thing)
         if _is_itself(offer, target) or (offer.making is not None and offer.making.destination in paths):
             continue
-        found.append(_judged(target, costs, offer, machine, known, kinds, lookup))
+        found.append(_judged(target, basis, offer, machine, known, kinds))
     found.sort(key=order_of, reverse=True)
-    advice = None
-    if costs is not None and target.shape is not None:
-        gains = [
-            gain
-            for each in found
-            if each.kind in _WITH_A_MODEL and each.excluded is None and (gain := each.speed_up) is not None
-        ]
-        advice = target_advice(target.name, target.shape, costs, gains)
-    return Candidates(tuple(found), advice)
+    return Candidates(tuple(found), _about_target(basis, found), basis)
+
+
+def with_measurements(found: Candidates, measured: Callable[[Candidate], Measurement | None]) -> Candidates:
+    """With what has been measured since, in the same order; advice is what it would have been with that known."""
+    listed = [
+        each if each.excluded is not None else replace(each, measurement=measured(each) or each.measurement)
+        for each in found.listed
+    ]
+    basis = found.basis
+    if basis is None:
+        return replace(found, listed=tuple(listed))
+    lookup = next((each.speed_up for each in listed if each.kind is CandidateKind.LOOKUP), basis.lookup)
+    basis = replace(basis, lookup=lookup)
+    listed = [replace(each, advice=_advice(basis, each)) for each in listed]
+    return Candidates(tuple(listed), _about_target(basis, listed), basis)
+
+
+def _about_target(basis: AdviceBasis | None, found: Sequence[Candidate]) -> Advice | None:
+    if basis is None or basis.target.shape is None:
+        return None
+    gains = [
+        gain
+        for each in found
+        if each.kind in _WITH_A_MODEL and each.excluded is None and (gain := each.speed_up) is not None
+    ]
+    return target_advice(basis.target.name, basis.target.shape, basis.costs, gains)
+
+
+def _advice(basis: AdviceBasis, candidate: Candidate) -> tuple[Advice, ...]:
+    """None where a size is not known."""
+    of_target, of_draft = basis.target.shape, None if candidate.offer is None else candidate.offer.shape
+    costs, prediction = candidate.costs, candidate.prediction
+    if of_target is None or of_draft is None or costs is None or prediction is None:
+        return ()
+    return draft_advice(of_target, basis.costs, of_draft, costs, prediction, basis.lookup, candidate.measurement)
 
 
 def order_of(candidate: Candidate) -> tuple[bool, bool, tuple[float, float], str]:
@@ -207,12 +250,11 @@ def _is_itself(offer: Offer, target: Offer) -> bool:
 
 def _judged(
     target: Offer,
-    costs: ModelCosts | None,
+    basis: AdviceBasis | None,
     offer: Offer,
     machine: MachineSpeed,
     known: Knowledge,
     kinds: Sequence[str],
-    lookup: Candidate,
 ) -> Candidate:
     is_head = offer.kind is GgufKind.DRAFT_HEAD
     kind = CandidateKind.DRAFT_HEAD if is_head else CandidateKind.DRAFT_MODEL
@@ -228,14 +270,12 @@ def _judged(
         return replace(candidate, excluded=problem)
     memory = known.memory(offer)
     candidate = replace(candidate, memory=memory, measurement=known.measurement(offer))
-    if costs is not None and target.shape is not None and offer.shape is not None:
+    if basis is not None and offer.shape is not None:
         draft = machine.costs(offer.shape, offer.path)
-        prediction = predict(costs, draft, acceptance_of(target, offer, known.learned(offer)), kinds)
-        words = draft_advice(
-            target.shape, costs, offer.shape, draft, prediction, lookup.speed_up, candidate.measurement
-        )
-        candidate = replace(candidate, prediction=prediction, advice=words)
-        if candidate.measurement is None and draft.seconds(1) >= _DEAREST * costs.seconds(1):
+        prediction = predict(basis.costs, draft, acceptance_of(target, offer, known.learned(offer)), kinds)
+        candidate = replace(candidate, prediction=prediction, costs=draft)
+        candidate = replace(candidate, advice=_advice(basis, candidate))
+        if candidate.measurement is None and draft.seconds(1) >= _DEAREST * basis.costs.seconds(1):
             slower = (
                 "It is as slow as the target itself: a drafted token would cost as much as one of the target's own."
             )

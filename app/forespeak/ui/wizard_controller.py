@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from forespeak.engines.engine import LoadRequest
 from forespeak.errors import UserFacingError
 from forespeak.models.library import LibraryItem
-from forespeak.pairing.candidates import Candidate, CandidateKind
+from forespeak.pairing.candidates import Candidate, CandidateKind, with_measurements
 from forespeak.pairing.hub_offers import HubOffers
 from forespeak.pairing.named_pair import NamedPair, PairSettings
 from forespeak.pairing.quick_test import QuickResult, QuickTest
@@ -293,14 +293,9 @@ class WizardController(QObject):
         found = self.found
         if found is None:
             return
-        listed = tuple(
-            replace(each, measurement=self._measured[key_of(each)])
-            if key_of(each) in self._measured and each.excluded is None
-            else each
-            for each in found.candidates.listed
-        )
-        self.found = replace(found, candidates=replace(found.candidates, listed=listed))
-        self.lines = tuple(line_of(each, self.found) for each in listed)
+        candidates = with_measurements(found.candidates, lambda each: self._measured.get(key_of(each)))
+        self.found = replace(found, candidates=candidates)
+        self.lines = tuple(line_of(each, self.found) for each in candidates.listed)
 
     # -- the Hub
 
