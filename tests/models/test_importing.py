@@ -51,6 +51,17 @@ def test_a_file(some: Library, tmp_path: Path, way: ImportWay) -> None:
 
 
 @SHARED
+def test_progress_goes_on_from_model_to_model(some: Library, tmp_path: Path, way: ImportWay) -> None:
+    folder, file = write_mlx(tmp_path / "from" / "mlx"), write_model(tmp_path / "from" / "model.gguf")
+    total = sum(each.stat().st_size for each in [*folder.iterdir(), file])
+    told: list[tuple[int, int]] = []
+    result = some.import_models([folder, file], way, lambda done, total: told.append((done, total)))
+    assert len(result.paths) == 2
+    assert told == sorted(told)
+    assert told[-1] == (total, total)
+
+
+@SHARED
 def test_a_set_by_any_of_its_parts(some: Library, tmp_path: Path, way: ImportWay) -> None:
     parts = write_set(tmp_path / "from", "big", 3)
     result = some.import_models([parts[1], parts[2]], way)

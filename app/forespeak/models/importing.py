@@ -92,9 +92,11 @@ class _Importer:
                 self.refused.append(error)
             else:
                 models += [model for model in found if model.identity not in {other.identity for other in models}]
-        self._total = sum(_size(model) for model in models)
+        # Before: of a folder that is moved, nothing is left to be asked afterwards.
+        sizes = [_size(model) for model in models]
+        self._total = sum(sizes)
         self._progress(0, self._total)
-        for model in models:
+        for model, size in zip(models, sizes, strict=True):
             before = self._done
             try:
                 self.paths.append(self._import(model))
@@ -103,7 +105,7 @@ class _Importer:
             except OSError as error:
                 self.refused.append(explained(f"“{_shown(model)}” could not be imported.", self._own, error))
             self._done = before
-            self._copied(_size(model))
+            self._copied(size)
 
     def _copied(self, count: int) -> None:
         self._done += count
