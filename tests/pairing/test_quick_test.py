@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,11 @@ from forespeak.compare.waiting import WaitingEngine
 from forespeak.engines.engine import Engine, GenerationRequest, LoadSettings, Notice, Start
 from forespeak.engines.host import EngineProcess
 from forespeak.errors import UserFacingError
+from forespeak.pairing.candidate_report import report_lines
+from forespeak.pairing.candidates import Candidates
 from forespeak.pairing.compatibility import Judge
+from forespeak.pairing.model_names import parse_name
+from forespeak.pairing.offers import Offer, Place
 from forespeak.pairing.quick_prompts import quick_prompts
 from forespeak.pairing.quick_test import (
     LEAST_TOKENS,
@@ -35,6 +39,7 @@ from forespeak.speculation.trace import Source
 from tiny_llama import vocabulary, write_llama
 
 TEST = QuickTest(TARGET, DRAFT, (MODEL,), "code")
+ABOUT = Offer("big", Place.HERE, parse_name("big"), 0)
 
 
 def happenings(
@@ -150,6 +155,35 @@ def test_leaving_ends_the_reply_that_is_being_written() -> None:
     assert not ended
     events.close()
     assert ended
+
+
+@dataclass
+class Brief(TimedEngine):
+    """Has only a few words to say to all prompts but the first `talks`."""
+
+    talks: int = 0
+
+    def generate(self, request: GenerationRequest, cancelled: Callable[[], bool]) -> Iterator[Notice | Event]:
+        talked_about = {each.text for each in quick_prompts("code")[: self.talks]}
+        if request.messages[-1].content not in talked_about:
+            request = replace(request, max_tokens=LEAST_TOKENS - 1)
+        return TimedEngine.generate(self, request, cancelled)
+
+
+@pytest.mark.parametrize("talks", [0, 1])
+def test_replies_that_end_too_early_are_told_from_those_for_which_there_was_no_time(talks: int) -> None:
+    result = result_of(happenings(Brief(talks=talks)))
+    assert (len(result.prompts), result.too_short, result.planned) == (talks, 3 - talks, 3)
+    assert not result.complete
+    assert not result.stopped
+    slow = result_of(happenings(TimedEngine(steady(plain=1.0, auto=0.5))))
+    assert not slow.complete
+    assert slow.too_short == 0
+    told = report_lines(ABOUT, Candidates((), None), [result])[-1]
+    assert told == f"{talks} of 3 prompts: the replies to {3 - talks} ended too early to be timed."
+    told = report_lines(ABOUT, Candidates((), None), [replace(slow, too_short=1)])[-1]
+    assert "ended too early to be timed, and there was no time for more." in told
+    assert "there was no time" in report_lines(ABOUT, Candidates((), None), [slow])[-1]
 
 
 def test_words_that_differ_are_told() -> None:

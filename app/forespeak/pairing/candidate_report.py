@@ -34,6 +34,7 @@ def _test_record(result: QuickResult) -> dict[str, Any]:
         "kind": result.test.kind,
         "seconds": result.seconds,
         "complete": result.complete,
+        "too_short": result.too_short,
         "stopped": result.stopped,
         "plain_tokens_per_second": result.plain_rate,
         "speculative_tokens_per_second": result.speculative_rate,
@@ -96,6 +97,14 @@ def _test_lines(result: QuickResult) -> list[str]:
             f"{each.speed_up:.2f}×{accepted}{words}{'' if each.pause is None else f' ({each.pause})'}"
         )
     if not result.complete:
-        why = "it was stopped" if result.stopped else "there was no time for more"
-        lines.append(f"{len(result.prompts)} of {result.planned} prompts: {why}.")
+        lines.append(f"{len(result.prompts)} of {result.planned} prompts: {_why_not_all(result)}.")
     return lines
+
+
+def _why_not_all(result: QuickResult) -> str:
+    reasons = []
+    if result.too_short:
+        reasons.append(f"the replies to {result.too_short} ended too early to be timed")
+    if len(result.prompts) + result.too_short < result.planned:
+        reasons.append("it was stopped" if result.stopped else "there was no time for more")
+    return ", and ".join(reasons)

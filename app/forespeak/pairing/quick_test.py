@@ -11,7 +11,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -96,7 +96,10 @@ class PromptResult:
 
 @dataclass(frozen=True, slots=True)
 class QuickResult:
-    """What a test found. `planned` prompts, of which `prompts` were finished in time; `stopped`: somebody ended it."""
+    """What a test found. `planned` prompts, of which `prompts` were finished in time; `stopped`: somebody ended it.
+
+    `too_short`: of how many the replies ended before they could be timed.
+    """
 
     test: QuickTest
     prompts: tuple[PromptResult, ...]
@@ -104,6 +107,7 @@ class QuickResult:
     seconds: float
     stopped: bool
     measured_at: str
+    too_short: int = 0
 
     @property
     def complete(self) -> bool:
@@ -253,6 +257,7 @@ class _Run:
     def all(self) -> Iterator[Happening]:
         prompts = quick_prompts(self._test.kind)
         results: list[PromptResult] = []
+        too_short = 0
         # Memory is touched, clocks speed up, and the target shows how fast it is.
         first = yield from self._write(None, prompts[0], (), _WARM_UP_TOKENS, Start.COLD)
         yield from self._write(None, prompts[0], self._test.sources, _WARM_UP_TOKENS, Start.WARM)
@@ -271,12 +276,16 @@ class _Run:
                 start = Start.COLD if place == 0 and number > 0 else Start.WARM
                 replies[bool(sources)] = yield from self._write(prompt, prompt, sources, tokens, start)
             plain, speculative = replies[False], replies[True]
-            if plain is None or speculative is None or not (plain.counts and speculative.counts):
+            if plain is None or speculative is None:
+                continue
+            if not (plain.counts and speculative.counts):
+                too_short += 1
                 continue
             results.append(_compared(prompt, plain, speculative))
             rate = plain.stats.tokens_per_second
             yield PromptTested(results[-1])
-        yield Done(_result(self._test, results, self._seconds, stopped=self._cancelled()))
+        result = _result(self._test, results, self._seconds, stopped=self._cancelled())
+        yield Done(replace(result, too_short=too_short))
 
     @property
     def _seconds(self) -> float:

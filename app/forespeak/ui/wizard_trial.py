@@ -217,6 +217,8 @@ class TestStep(QWidget):
         elif status.result is not None:
             self.headline.setText(self.tr("No prompt was finished."))
             words = self.tr("This pair writes too slowly here for a test of 20 seconds.")
+            if status.result.too_short:
+                words = self.tr("Its replies ended too early to be timed.")
             self.why.setText(self.tr("It was stopped before.") if status.result.stopped else words)
         self.headline.setAccessibleName(f"{self.headline.text()} {self.why.text()}")
         self.why.setVisible(bool(self.why.text()))
@@ -260,6 +262,8 @@ class TestStep(QWidget):
         elif not status.result.complete:
             done = self.tr("{done} of {planned} prompts were finished.")
             why += " " + done.format(done=len(status.result.prompts), planned=status.result.planned)
+            if status.result.too_short:
+                why += " " + self.tr("Other replies ended too early to be timed.")
         self.why.setText(why)
 
     def _show_table(self, kind: str | None, status: TestStatus) -> None:
