@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from forespeak.models import moving
 from forespeak.models.download_record import DownloadState
 from forespeak.models.folders import Folders
+from forespeak.models.formats import model_stem
 from forespeak.models.library import Library
 from forespeak.models.library_settings import LibrarySettingsFile
 from forespeak.models.starter import starter_draft_path
@@ -25,6 +26,7 @@ from forespeak.ui.library_model import Column
 from forespeak.ui.models_entry import ModelsEntry
 from forespeak.ui.models_page import ModelsPage
 from forespeak.ui.navigation import CHAT_PAGE
+from forespeak.ui.pair_controller import PairState
 from forespeak.ui.preferences import PreferencesFile
 from forespeak.ui.window_menus import add_menus
 from ui.conftest import App, AppMaker
@@ -152,6 +154,9 @@ def test_the_folder_moves_with_its_files_and_the_choice_lasts(
     before = put_model(where.models / "maker" / "Tiny-GGUF")
     app, entry = open_app(target=before)
     page = page_of(qtbot, app, entry).my_models
+    pair = app.session.pair
+    qtbot.waitUntil(lambda: pair.status.state is PairState.READY)
+    called, on_chip = pair.name(before), app.window.top.target.words()
     elsewhere = tmp_path / "disk" / "models"
     page.moveRequested.emit(elsewhere)
     after = elsewhere / "maker" / "Tiny-GGUF" / before.name
@@ -159,6 +164,11 @@ def test_the_folder_moves_with_its_files_and_the_choice_lasts(
     assert after.is_file()
     assert not before.exists()
     assert app.session.preferences.target == after
+    assert pair.name(after) == called != model_stem(after)
+    assert app.window.top.target.words() == on_chip
+    assert pair.status.target == after
+    assert pair.status.loaded is not None
+    assert pair.status.loaded.target.path == after
     qtbot.waitUntil(lambda: any(item.path == after for item in page.model.items), timeout=20_000)
 
 

@@ -222,3 +222,20 @@ def test_settings_of_the_model_load_it_again_as_the_dialog_closes(
     assert (app.engine.loads[1].settings.reproducible, app.engine.loads[1].settings.context_length) == (
         (True, None) if change == "reproducible" else (False, 4096)
     )
+
+
+def test_the_starter_is_unpacked_where_the_models_are_now(qtbot: QtBot, make_app: AppMaker, tmp_path: Path) -> None:
+    app = make_app(ready=False, models=FakeModels(tmp_path, unpacked=False))
+    pair = app.session.pair
+    qtbot.waitUntil(lambda: pair.status.state is PairState.OFFERED)
+    assert pair.starter is not None
+    name, called = pair.starter.target.name, pair.name(pair.starter.target)
+    pair.follow_move(tmp_path, tmp_path / "new")
+    assert pair.starter.target == tmp_path / "new" / name
+    assert pair.name(pair.starter.target) == called
+    pair.use_starter()
+    qtbot.waitUntil(lambda: app.session.pair.status.state is PairState.READY)
+    conversion, load = app.engine.requests
+    assert isinstance(conversion, ConversionRequest)
+    assert isinstance(load, LoadRequest)
+    assert load.target == conversion.destination == tmp_path / "new" / name

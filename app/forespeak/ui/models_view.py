@@ -279,6 +279,7 @@ class ModelsView(QObject):
         # Behind what was stored, and before anybody asks the same thread for the pair of a target.
         self._session.file_worker.run(lambda: _move_pairs(self._where, old, folder), self._pairs_moved)
         self.folderMoved.emit(folder)
+        self._session.pair.follow_move(old, folder)
         preferences = self._session.preferences
 
         def now(path: Path) -> Path:

@@ -20,12 +20,14 @@ from forespeak.engines.engine import (
     Failed,
     Loaded,
     LoadRequest,
+    ModelSummary,
     Progress,
 )
 from forespeak.errors import UserFacingError
 from forespeak.models.formats import model_stem
 from forespeak.models.memory import Fit as MemoryFit
 from forespeak.models.memory import MemoryPlan, Suggestion, SuggestionKind
+from forespeak.models.on_disk import moved_path
 from forespeak.ui.background import Worker
 from forespeak.ui.engine_bridge import EngineBridge
 from forespeak.ui.preferences import Preferences
@@ -197,6 +199,36 @@ class PairController(QObject):
 
     def set_preferences(self, preferences: Preferences) -> None:
         self._preferences = preferences
+
+    def follow_move(self, old: Path, new: Path) -> None:
+        """The models folder `old` is `new` now: whatever is known of its files, by their place, is known of them there.
+
+        Tell it before the preferences name the new places.
+        """
+
+        def now(path: Path) -> Path:
+            return moved_path(path, old, new)
+
+        def summary(model: ModelSummary) -> ModelSummary:
+            return replace(model, path=now(model.path))
+
+        self._names |= {now(path): name for path, name in self._names.items()}
+        starter, held, status = self._starter, self._held, self.status
+        if starter is not None:
+            unpacking = starter.conversion
+            if unpacking is not None:
+                unpacking = replace(unpacking, destination=now(unpacking.destination))
+            self._starter = replace(starter, target=now(starter.target), conversion=unpacking)
+        if held is not None:
+            draft = None if held.draft is None else now(held.draft)
+            self._held = replace(held, target=now(held.target), draft=draft)
+        loaded = status.loaded
+        if loaded is not None:
+            draft_model = None if loaded.draft is None else summary(loaded.draft)
+            loaded = replace(loaded, target=summary(loaded.target), draft=draft_model)
+        target = None if status.target is None else now(status.target)
+        draft = None if status.draft is None else now(status.draft)
+        self._set(replace(status, target=target, draft=draft, loaded=loaded))
 
     # -- what the user does
 
