@@ -215,6 +215,47 @@ def test_ctrl_c_keeps_what_is_done_and_resume_completes_it(
     assert "complete" in capsys.readouterr().err
 
 
+def test_ctrl_c_while_it_loads_again_costs_nothing(
+    engine: TimedEngine, target: str, draft: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.fails = stop_at(engine, 4)
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    assert compare("--target", target, "--lane", draft, *SMALL, "--report", str(first)) == 130
+    engine.fails = lambda _: None
+    load = TimedEngine.load
+
+    def interrupted(timed: TimedEngine, *arguments: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return load(timed, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TimedEngine, "load", interrupted)
+        assert compare("--resume", "last", "--report", str(second)) == 130
+    told = [
+        (record["headline"], [(run["lane"], run["text"], run["identical"], run["seed"]) for run in record["runs"]])
+        for record in (report_of(first), report_of(second))
+    ]
+    assert told[0] == told[1]
+    assert len(report_of(second)["runs"]) == 2
+    assert compare("--resume", "last") == 0
+
+
+def test_a_resume_that_cannot_load_says_so_and_can_be_tried_again(
+    engine: TimedEngine, target: str, draft: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.fails = stop_at(engine, 4)
+    assert compare("--target", target, "--lane", draft, *SMALL) == 130
+    engine.fails = lambda _: None
+    engine.refuses = frozenset({"big"})
+    assert compare("--resume", "last") == 2
+    told = capsys.readouterr()
+    assert "It is broken." in told.err
+    assert "The rest could not be measured. big.gguf could not be loaded." in told.out
+    assert "--resume" in told.err
+    engine.refuses = frozenset()
+    assert compare("--resume", "last") == 0
+
+
 @pytest.mark.parametrize("stopped_at", [2, 3, 4])
 def test_what_was_stopped_is_valid_json_too(
     engine: TimedEngine, target: str, draft: str, capsys: pytest.CaptureFixture[str], stopped_at: int

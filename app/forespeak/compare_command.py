@@ -78,7 +78,7 @@ def _compare(models: Models, options: argparse.Namespace) -> int:
                 return terminal.INTERRUPTED
     finally:
         engine.close()
-    return _tell(result, journal, options)
+    return _tell(result, journal, options, stopped=interrupt.asked())
 
 
 class _Command:
@@ -272,7 +272,7 @@ class _Watcher:
 # What is told
 
 
-def _tell(result: ComparisonResult, journal: Journal, options: argparse.Namespace) -> int:
+def _tell(result: ComparisonResult, journal: Journal, options: argparse.Namespace, *, stopped: bool) -> int:
     from forespeak.compare.document import Heading, document_of
     from forespeak.compare.report import write_file
     from forespeak.compare.report_files import report_of
@@ -298,7 +298,7 @@ def _tell(result: ComparisonResult, journal: Journal, options: argparse.Namespac
     results = result.results
     if not results.complete:
         terminal.say(f"Go on with: forespeak compare --resume {journal.id[:_SHOWN_ID]}")
-    if not results.complete and not results.out_of_time:
+    if not results.complete and stopped:
         return terminal.INTERRUPTED
     failed = results.problems or not any(run.failure is None for run in results.runs)
     return terminal.MENDABLE if failed else 0

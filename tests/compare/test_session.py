@@ -21,6 +21,7 @@ from forespeak.compare.control import Control
 from forespeak.compare.journal import lines_of
 from forespeak.compare.lane_report import report_csv
 from forespeak.compare.lane_results import result_of
+from forespeak.compare.lanes import Lane
 from forespeak.compare.runner import Happening, Paused, Ran, Results, Run, Running, Stepped, WentOn
 from forespeak.compare.session import measure
 from forespeak.compare.store import ComparisonStore, State
@@ -271,3 +272,56 @@ def test_where_the_models_were_is_kept(tmp_path: Path) -> None:
         line.pop("draft_placement", None)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     assert ComparisonStore(tmp_path).load(known)[1].loaded[0].placement is None
+
+
+@pytest.mark.parametrize(("lanes", "stopped_at"), [((OFF, SMALL), 4), ((SMALL, OTHER), 12), ((SMALL, OTHER), 3)])
+def test_ended_while_it_loads_again_nothing_is_lost(tmp_path: Path, lanes: tuple[Lane, ...], stopped_at: int) -> None:
+    engine = TimedEngine()
+    first, known = measured(plan(*lanes), tmp_path, engine, cancelled=lambda: len(engine.requests) == stopped_at)
+    store = ComparisonStore(tmp_path)
+    before = store.get(known)
+    assert before is not None
+    wanted, former, journal = store.taken(known)
+    again = measure(
+        wanted, TimedEngine(), journal, lambda _: None, Control(), former=former, cancelled=lambda: True
+    )
+    assert [timed(run) for run in again.results.runs] == [timed(run) for run in former.runs]
+    assert [run.identical for run in again.results.runs] == [run.identical for run in first.results.runs]
+    assert (again.results.complete, again.results.out_of_time) == (False, False)
+    after = store.get(known)
+    assert after is not None
+    assert (after.state, after.done, after.headline) == (State.STOPPED, before.done, before.headline)
+    assert go_on(tmp_path, known, TimedEngine()).complete
+
+
+@pytest.mark.parametrize("in_its_way", [TimedEngine(refuses=frozenset({"big"})), TimedEngine(draft_problem="It is broken.")])
+def test_what_cannot_be_gone_on_with_now_can_be_later(tmp_path: Path, in_its_way: TimedEngine) -> None:
+    engine = TimedEngine()
+    _, known = measured(plan(OFF, SMALL, LOOKUP), tmp_path, engine, cancelled=lambda: len(engine.requests) == 6)
+    store = ComparisonStore(tmp_path)
+    refused = go_on(tmp_path, known, in_its_way)
+    assert in_its_way.requests == []
+    assert (refused.complete, refused.out_of_time, len(refused.runs)) == (False, False, 5)
+    stored = store.get(known)
+    assert stored is not None
+    assert stored.can_resume
+    assert stored.headline != "Nothing could be compared."
+    for results in (refused, store.load(known)[1]):
+        note = result_of(stored.plan, results).notes[0]
+        assert note.startswith("The rest could not be measured.")
+        assert "It is broken." in note
+    mended = go_on(tmp_path, known, TimedEngine())
+    assert (mended.complete, mended.problems, len(mended.runs)) == (True, {}, stored.planned)
+    assert not any("It is broken." in note for note in result_of(stored.plan, store.load(known)[1]).notes)
+
+
+def test_a_draft_that_comes_back_costs_no_run_twice(tmp_path: Path) -> None:
+    engine = TimedEngine(draft_problem="It is not there.")
+    _, known = measured(plan(OFF, SMALL, LOOKUP), tmp_path, engine, cancelled=lambda: len(engine.requests) == 4)
+    rest = TimedEngine()
+    results = go_on(tmp_path, known, rest)
+    stored = ComparisonStore(tmp_path).get(known)
+    assert stored is not None
+    # With the draft's lane between them, the others have other turns than before.
+    assert (results.complete, len(results.runs), len(rest.requests)) == (True, stored.planned, stored.planned - 3)
+    assert len({(run.task.where, run.task.prompt, run.task.repetition) for run in results.runs}) == stored.planned

@@ -13,7 +13,7 @@ import pytest
 from forespeak.compare.control import Control
 from forespeak.compare.lanes import Lane, Plan
 from forespeak.compare.plan import Prompt
-from forespeak.compare.runner import Happening, Ran, Stepped
+from forespeak.compare.runner import Happening, Loading, Ran, Stepped
 from forespeak.engines.engine import EngineEvent, Failed, Loaded
 from forespeak.errors import UserFacingError
 from forespeak.speculation.trace import Source
@@ -151,6 +151,54 @@ def test_ended_early_and_gone_on_with(desk: Desk, tmp_path: Path) -> None:
     assert desk.desk.go_on(kept, lambda _: None, Control()) == kept
     assert not desk.desk.open(kept).values.resumable
     assert len(desk.desk.rows("")) == 1
+
+
+def stopped_after_one_run(desk: Desk, folder: Path) -> str:
+    control = Control()
+
+    def listen(happening: Happening) -> None:
+        if isinstance(happening, Ran):
+            control.stop()
+
+    return desk.desk.measure(plan_for(folder), "", listen, control)
+
+
+def test_ended_while_it_loads_again_it_stays(desk: Desk, tmp_path: Path) -> None:
+    kept = stopped_after_one_run(desk, tmp_path)
+    before = desk.desk.rows("")
+    control = Control()
+
+    def hold(engine: ScriptedEngine) -> None:
+        engine.load_gate = threading.Event()
+
+    def listen(happening: Happening) -> None:
+        if isinstance(happening, Loading):
+            control.stop()
+
+    desk._prepare = hold
+    assert desk.desk.go_on(kept, listen, control) == kept
+    assert desk.desk.rows("") == before
+    assert desk.desk.open(kept).values.resumable
+
+
+def test_one_that_cannot_be_gone_on_with_is_told_and_stays(desk: Desk, tmp_path: Path) -> None:
+    kept = stopped_after_one_run(desk, tmp_path)
+    before = desk.desk.rows("")
+
+    def refuse(engine: ScriptedEngine) -> None:
+        engine.load_answer = lambda request: Failed("The model could not be loaded.", "Its file is gone.", "")
+
+    desk._prepare = refuse
+    with pytest.raises(UserFacingError, match="Its file is gone"):
+        desk.desk.go_on(kept, lambda _: None, Control())
+    assert desk.desk.rows("") == before
+    shown = desk.desk.open(kept).values
+    assert shown.resumable
+    assert any("Its file is gone." in note for note in shown.notes)
+    desk._prepare = lambda engine: None
+    assert desk.desk.go_on(kept, lambda _: None, Control()) == kept
+    assert not desk.desk.open(kept).values.resumable
+
 
 
 def test_stopped_before_the_first_run_nothing_is_kept(desk: Desk, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -16,6 +17,7 @@ from forespeak.models.file_hashes import FileHashes
 from forespeak.models.folders import Folders
 from forespeak.ui.compare_desk import ComparisonDesk
 from forespeak.ui.compare_entry import COMPARE_PAGE, CompareEntry
+from forespeak.ui.compare_page import RESULT_TAB
 from forespeak.ui.theme import LIGHT
 from ui.conftest import App, AppMaker
 from ui.scripted_engine import Script, ScriptedEngine, scripted_steps
@@ -64,6 +66,36 @@ def test_a_reply_leads_to_the_page_and_from_there_to_a_result(app: App, qtbot: Q
     assert page.result.values.recorded[0].label == "your own: from the chat"
     assert page.result.replay.lanes[0].words == TEXT
     assert list(app.folder.glob("comparisons/*.jsonl"))
+
+
+def test_go_on_measuring_and_end_now_while_it_loads_lose_nothing(app: App, qtbot: QtBot) -> None:
+    engines: list[ScriptedEngine] = []
+
+    def slowly(listener: Callable[[EngineEvent], None]) -> ScriptedEngine:
+        engine = ScriptedEngine(listener, [Script(scripted_steps(TEXT, None), 100.0)])
+        if engines:
+            engine.load_gate = threading.Event()
+        engines.append(engine)
+        return engine
+
+    entry = CompareEntry(app.window, app.session, folders_of(app), app.models, slowly)
+    app.window.set_theme(LIGHT)
+    app.window.show_page(COMPARE_PAGE)
+    page, controller = entry.view().page, entry.view().controller
+    assert page is not None
+    qtbot.waitUntil(lambda: len(page.setup.lanes.rows) == 1)
+    QTest.mouseClick(page.setup.start_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: controller.status.done > 0)
+    QTest.mouseClick(page.running.stop_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.tabs.currentIndex() == RESULT_TAB)
+    (file,) = app.folder.glob("comparisons/*.jsonl")
+    QTest.mouseClick(page.result.resume_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: len(engines) == 2 and page.running.doing.text() == "Reading the target")
+    QTest.mouseClick(page.running.stop_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not controller.busy and page.tabs.currentIndex() == RESULT_TAB)
+    assert file.exists()
+    assert page.history.list.count() == 1
+    assert page.result.resume_button.isVisible()
 
 
 def test_the_window_opens_without_the_page_and_its_charts() -> None:

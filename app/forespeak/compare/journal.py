@@ -25,7 +25,7 @@ from forespeak.compare.run_record import (
     run_from,
     run_record,
 )
-from forespeak.compare.runner import Results, Run, compared, visit_of
+from forespeak.compare.runner import Results, Run, compared_by_visit
 from forespeak.engines.engine import Loaded
 from forespeak.errors import UserFacingError, unsaved
 from forespeak.models.file_lock import FileLock
@@ -188,11 +188,7 @@ def results_of(path: Path) -> tuple[Plan, Results]:
             _take(plan, results, runs, record)
         except FOREIGN:
             continue  # one damaged line costs one run
-    visited: dict[object, list[Run]] = {}
-    for run in runs.values():
-        visited.setdefault(visit_of(run), []).append(run)
-    for visit in visited.values():
-        results.runs += compared(visit)
+    results.runs += compared_by_visit(runs.values())
     return plan, results
 
 

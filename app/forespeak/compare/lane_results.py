@@ -154,8 +154,13 @@ def headline_of(lanes: Sequence[LaneResult]) -> str:
 
 def notes_of(plan: Plan, results: Results) -> Iterator[str]:
     """What a reader must know to judge the figures."""
+    measured = {run.task.pair for run in results.runs}
+    refused = [problem for pair, problem in results.problems.items() if pair in measured]
     if results.out_of_time:
         yield "Its time was over before everything was measured: what was finished by then is shown."
+    elif refused and not results.complete:
+        # It was gone on with, and there was no going on.
+        yield from dict.fromkeys(f"The rest could not be measured. {problem}" for problem in refused)
     elif not results.complete:
         yield "Stopped early: what was finished by then is shown."
     loads = plan.loads

@@ -6,7 +6,7 @@ It blocks: windows call it on a thread of its own. Nothing here knows a terminal
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -184,17 +184,20 @@ class Runner:
         self._clock = clock
         self._others = Disturbance().since_last_look if others is None else others
         self._keep_recordings = keep_recordings
-        self._done = {run.task: run for run in former.runs} if former else {}
+        self._former = former
+        self._done = {_apart_from_place(run.task): run for run in former.runs} if former else {}
         self._budget = budget_seconds
         self._started = clock()
         # The seconds of this runner's runs go on where the last one ended.
         self._began = self._started - max((run.began + run.seconds for run in self._done.values()), default=0.0)
         self._paused_seconds = 0.0
         self._deadline: float | None = None
+        self._late = False
         self._forecast = Forecast(comparison)
         self.results = Results(comparison, machine_notes(), former.began_at if former else datetime.now(UTC))
         if former:
             self.results.loaded.update(former.loaded)
+            self.results.problems.update(former.problems)
 
     def run(self) -> Results:
         """Measure until all is done or `cancelled`: then what was finished is there and `complete` is False.
@@ -210,7 +213,8 @@ class Runner:
                 if self._cancelled():
                     break
         self.results.complete = whole
-        self.results.out_of_time = not whole and not self._cancelled()
+        self.results.out_of_time = not whole and self._late and not self._cancelled()
+        self._keep_what_was_not_reached()
         return self.results
 
     def _cancelled(self) -> bool:
@@ -222,22 +226,24 @@ class Runner:
             self._deadline = now + max(0.0, self._started + self._budget - now) / pairs_left
 
     def _measure_pair(self, pair: int) -> bool:
-        """False: stopped, or out of time."""
+        """False: not all of it was measured."""
         comparison = self._comparison
         if self._keep_what_is_done(pair):
             return True
         try:
             loaded = self._load(pair, comparison.load_request(comparison.pairs[pair]))
         except UserFacingError as error:
-            self._give_up(pair, str(error))
-            return True
+            return self._give_up(pair, str(error))
         if loaded is None:
             return False
+        if self._lost_its_draft(pair, loaded):
+            return self._give_up(pair, loaded.draft_problem or "Its draft model is not there any more.")
         self.results.loaded[pair] = loaded
         ways = self._usable_ways(pair, loaded)
         if len(ways) == 1:
-            self._give_up(pair, loaded.draft_problem or "It has no draft model, and all that is compared needs one.")
-            return True
+            why = loaded.draft_problem or "It has no draft model, and all that is compared needs one."
+            return self._give_up(pair, why)
+        self.results.problems.pop(pair, None)
         self._listen(PairReady(pair, loaded))
         self._forecast.keep(pair, ways)
         if comparison.warm_up:
@@ -253,7 +259,7 @@ class Runner:
             return False
         ways = self._usable_ways(pair, loaded)
         everything = list(visits(self._comparison, pair, ways))
-        if not everything or not all(task in self._done for visit in everything for task in visit):
+        if not everything or not all(self._is_done(task) for visit in everything for task in visit):
             return False
         self._forecast.keep(pair, ways)
         return all(self._visit(visit) for visit in everything)
@@ -262,10 +268,27 @@ class Runner:
         ways = self._comparison.ways_of(self._comparison.pairs[pair])
         return [way for way in ways if loaded.draft or not way.needs_model]
 
-    def _give_up(self, pair: int, problem: str) -> None:
+    def _lost_its_draft(self, pair: int, loaded: Loaded) -> bool:
+        """Whether an earlier runner had a draft model that is refused now: without it, lanes would go unmeasured."""
+        before = self._former.loaded.get(pair) if self._former else None
+        return before is not None and before.draft is not None and loaded.draft is None
+
+    def _give_up(self, pair: int, problem: str) -> bool:
+        """Whether that ends it: one that is gone on with can be gone on with again, once the problem is mended."""
         self.results.problems[pair] = problem
         self._forecast.drop(pair)
         self._listen(PairFailed(pair, problem))
+        return self._former is None
+
+    def _is_done(self, task: Task) -> bool:
+        return _apart_from_place(task) in self._done
+
+    def _keep_what_was_not_reached(self) -> None:
+        """What an earlier runner has measured stays, however early this one ends."""
+        reached = {_apart_from_place(run.task) for run in self.results.runs}
+        left = [run for task, run in self._done.items() if task not in reached]
+        if left:
+            self.results.runs[:] = compared_by_visit([*self.results.runs, *left])
 
     def _load(self, pair: int, request: LoadRequest) -> Loaded | None:
         return self._engine.load(request, lambda progress: self._listen(Loading(pair, progress)), self._cancelled)
@@ -277,7 +300,7 @@ class Runner:
         if self._too_late(visit):
             return False
         for task in visit:
-            former = self._done.get(task)
+            former = self._done.get(_apart_from_place(task))
             run = former or self._run(task, first=made == 0)
             if run is None:
                 break
@@ -294,13 +317,16 @@ class Runner:
 
     def _too_late(self, visit: Visit) -> bool:
         """Whether a visit would end behind the time, as far as that is known. One is made in any case."""
-        if self._deadline is None or all(task in self._done for task in visit):
+        if self._deadline is None or all(self._is_done(task) for task in visit):
             return False
         now = self._clock() - self._paused_seconds
         if not any(run.task.pair == visit[0].pair for run in self.results.runs):
-            return now >= self._deadline
-        expected = sum(self._forecast.seconds_of(task) for task in visit if task not in self._done)
-        return now + expected > self._deadline
+            late = now >= self._deadline
+        else:
+            expected = sum(self._forecast.seconds_of(task) for task in visit if not self._is_done(task))
+            late = now + expected > self._deadline
+        self._late |= late
+        return late
 
     def _wait_if_paused(self) -> None:
         if self._control.is_paused:
@@ -368,6 +394,19 @@ def compared(runs: Sequence[Run]) -> tuple[Run, ...]:
     return tuple(
         run if run is plain or run.failure is not None else _compared_with(plain.token_ids, run) for run in runs
     )
+
+
+def compared_by_visit(runs: Iterable[Run]) -> list[Run]:
+    """The same for runs of many visits."""
+    visited: dict[object, list[Run]] = {}
+    for run in runs:
+        visited.setdefault(visit_of(run), []).append(run)
+    return [run for visit in visited.values() for run in compared(visit)]
+
+
+def _apart_from_place(task: Task) -> Task:
+    """What is to be measured, whenever its turn comes: with other ways beside it, it has another place."""
+    return replace(task, place=0)
 
 
 def _compared_with(plain: Sequence[int], run: Run) -> Run:

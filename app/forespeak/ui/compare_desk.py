@@ -84,12 +84,15 @@ class ComparisonDesk:
             engine.close()
         if journal.problem is not None:
             raise journal.problem
-        if result.results.runs:
+        results, before = result.results, 0 if former is None else len(former.runs)
+        problem = next(iter(results.problems.values()), "")
+        if before and problem and len(results.runs) <= before and not control.stopped():
+            raise UserFacingError("Nothing more could be measured.", problem, "What was measured before is kept.")
+        if results.runs:
             return journal.id
-        problems = result.results.problems
         self.store.remove(journal.id).finish()
-        if problems:
-            raise UserFacingError("Nothing could be compared.", next(iter(problems.values())), "Choose other lanes.")
+        if problem:
+            raise UserFacingError("Nothing could be compared.", problem, "Choose other lanes.")
         return ""
 
     # -- what is kept
