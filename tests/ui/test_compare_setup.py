@@ -121,6 +121,39 @@ def test_a_lane_may_have_a_temperature_of_its_own(setup: CompareSetup, qtbot: Qt
     assert setup.lanes.lanes[1].temperature is None
 
 
+@pytest.mark.parametrize(("length", "before"), [(7, "6 tokens"), (24, "16 tokens"), (9, "8 tokens")])
+def test_a_length_that_is_not_offered_stays(setup: CompareSetup, qtbot: QtBot, length: int, before: str) -> None:
+    lanes = (Lane("Off"), Lane(f"My pair · {length} tokens", (Source.DRAFT_MODEL,), DRAFT, length, None, "p1"))
+    setup.take_plan(Plan(TARGET, lanes, (Prompt("coding", "b", "c"),)))
+    assert started(setup, qtbot).lanes == lanes
+    box = setup.lanes.rows[0].length
+    assert box.currentText() == f"{length} tokens"
+    assert box.itemText(box.currentIndex() - 1) == before
+    # The same with a pair that is kept so.
+    setup.set_options([*OPTIONS, LaneOption("Another", (Source.DRAFT_MODEL,), DRAFT, length, "pairs", "p2")])
+    what = setup.lanes.rows[0].what
+    what.setFocus()
+    QTest.keyClick(what, Qt.Key.Key_Home)
+    assert [lane.draft_length for lane in setup.lanes.lanes] == [None, None]
+    what.setCurrentIndex(what.findText("Another"))
+    what.activated.emit(what.currentIndex())
+    assert [lane.draft_length for lane in setup.lanes.lanes] == [None, length]
+    assert [box.itemData(place) for place in range(1, box.count())].count(length) == 1
+
+
+def test_what_the_command_line_measured_is_set_up_again_whole(setup: CompareSetup, qtbot: QtBot) -> None:
+    lanes = (
+        Lane("Off"),
+        *(Lane(f"Prompt lookup · {n} tokens", (Source.PROMPT_LOOKUP,), None, n) for n in range(2, 10)),
+    )
+    plan = Plan(TARGET, lanes, (Prompt("coding", "b", "c"),), repeats=80, tokens=5000, budget_seconds=60_000.0)
+    setup.take_plan(plan)
+    wanted = started(setup, qtbot)
+    assert wanted.lanes == lanes
+    assert (wanted.repeats, wanted.tokens, wanted.minutes) == (80, 5000, 1000)
+    assert not setup.lanes.add_button.isEnabled()
+
+
 def test_off_against_off_is_set_up_again(setup: CompareSetup) -> None:
     lanes = (Lane("Off"), Lane("Off (2)"))
     setup.take_plan(Plan(TARGET, lanes, (Prompt("a", "b", "c"),)))

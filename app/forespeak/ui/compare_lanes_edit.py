@@ -64,7 +64,7 @@ class _LaneRow(QWidget):
         self.length.setToolTip(self.tr("How many tokens are drafted at a time"))
         self.length.addItem(self.tr("Auto"), None)
         for tokens in LENGTHS:
-            self.length.addItem(self.tr("1 token") if tokens == 1 else self.tr("{0} tokens").format(tokens), tokens)
+            self.length.addItem(self._length_words(tokens), tokens)
         self.heat = number_box(_AS_SET, 2.0, 0.1, self._heat_changed)
         self.heat.setSpecialValueText(self.tr("Temp. as set"))
         self.heat.setPrefix(self.tr("Temp. "))
@@ -122,7 +122,14 @@ class _LaneRow(QWidget):
         self._show_choice()
 
     def set_length(self, length: int | None) -> None:
+        """A length that is not offered joins the list: chats, kept pairs and plans may have any."""
+        if length is not None and self.length.findData(length) < 0:
+            shorter = sum(int(self.length.itemData(place)) < length for place in range(1, self.length.count()))
+            self.length.insertItem(1 + shorter, self._length_words(length), length)
         self.length.setCurrentIndex(max(self.length.findData(length), 0))
+
+    def _length_words(self, tokens: int) -> str:
+        return self.tr("1 token") if tokens == 1 else self.tr("{0} tokens").format(tokens)
 
     @property
     def draft_length(self) -> int | None:
@@ -237,10 +244,10 @@ class LanesEdit(QWidget):
         self.changed.emit()
 
     def set_lanes(self, lanes: Sequence[Lane]) -> None:
-        """Those of an earlier comparison, off apart."""
+        """Those of an earlier comparison, off apart: all of them, even if they are more than can be added here."""
         for row in list(self.rows):
             self._take(row)
-        for lane in lanes[: MOST - 1]:
+        for lane in lanes:
             option = LaneOption(_label_of(lane), lane.sources, lane.draft, lane.draft_length, "", lane.pair_id)
             # Of another time: its draft may no longer be among those that are known.
             self._remember(option)

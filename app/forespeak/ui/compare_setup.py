@@ -198,10 +198,12 @@ class CompareSetup(QWidget):
             # It stands there by itself.
             lanes.remove(first)
         self.lanes.set_lanes(lanes)
-        self.repeats.setValue(plan.repeats)
-        self.tokens.setValue(plan.tokens)
+        minutes = 0 if plan.budget_seconds is None else max(1, round(plan.budget_seconds / 60))
+        for box, value in ((self.repeats, plan.repeats), (self.tokens, plan.tokens), (self.minutes, minutes)):
+            # The command line takes more than is offered here.
+            box.setRange(min(box.minimum(), value), max(box.maximum(), value))
+            box.setValue(value)
         self.temperature.setValue(plan.sampling.temperature)
-        self.minutes.setValue(0 if plan.budget_seconds is None else max(1, round(plan.budget_seconds / 60)))
         self.prompts.take_prompts(plan.prompts)
         self._changed()
 
