@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog, QFileDialog
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import Role
@@ -245,6 +245,38 @@ def test_it_goes_on_while_another_page_is_shown(opened: Opener, qtbot: QtBot) ->
     assert button.text() == "Compare"
     found.app.window.show_page(COMPARE_PAGE)
     qtbot.waitUntil(lambda: found.page.result.values is not None)
+
+
+def test_an_end_leaves_the_keyboard_where_somebody_writes(opened: Opener, qtbot: QtBot) -> None:
+    found = opened(DeskDouble(gate=threading.Event()))
+    found.start()
+    qtbot.waitUntil(lambda: found.view.controller.status.total > 0)
+    window, gate = found.app.window, found.desk.gate
+    assert gate is not None
+    window.show_page(CHAT_PAGE)
+    QTest.keyClicks(QApplication.focusWidget(), "While I wri")
+    gate.set()
+    qtbot.waitUntil(lambda: found.page.result.values is not None)
+    QTest.keyClicks(QApplication.focusWidget(), "te this")
+    assert window.composer.edit.toPlainText() == "While I write this"
+    window.show_page(COMPARE_PAGE)
+    assert found.page.result.replay.play_button.hasFocus()
+
+
+def test_a_start_that_is_weighed_leaves_the_keyboard_too(opened: Opener, qtbot: QtBot) -> None:
+    found = opened(DeskDouble(gate=threading.Event()))
+    weigh = threading.Event()
+
+    def check(*_: object) -> None:
+        weigh.wait(5)
+
+    found.app.session.pair.check_memory = check
+    found.start()
+    found.app.window.show_page(CHAT_PAGE)
+    weigh.set()
+    qtbot.waitUntil(lambda: found.view.controller.status.total > 0)
+    assert found.app.window.composer.edit.hasFocus()
+
 
 
 def test_a_message_meanwhile_is_answered_and_said_to_disturb(opened: Opener, qtbot: QtBot) -> None:

@@ -237,10 +237,11 @@ class LanesEdit(QWidget):
         self._added = ()
 
     def add_option(self, option: LaneOption) -> None:
-        """A lane with something that was not in the list."""
+        """A lane with something that was not in the list, whose file took a while to be looked at."""
         self._remember(option)
         self._add(option)
-        self.rows[-1].what.setFocus()
+        if self.isVisible():
+            self.rows[-1].what.setFocus()
         self.changed.emit()
 
     def set_lanes(self, lanes: Sequence[Lane]) -> None:

@@ -303,7 +303,7 @@ class CompareView(QObject):
         page.running.begin([lane.name for lane in lanes], [n for n, lane in enumerate(lanes) if lane in bases])
         page.show_running()
         page.show_tab(COMPARE_TAB)
-        page.running.take_focus()
+        self._take_focus()
         begin()
 
     def _put_chat_away(self) -> None:
@@ -377,7 +377,7 @@ class CompareView(QObject):
             self._page.show_result(found.values)
             if show:
                 self._page.show_tab(RESULT_TAB)
-                self._page.result.take_focus()
+                self._take_focus()
 
         self._worker.run(lambda: self._desk.open(comparison), opened, self._failed)
 
@@ -470,6 +470,11 @@ class CompareView(QObject):
             self._search(self._query)
         elif self._page is not None:
             self._page.result.replay.player.pause()
+
+    def _take_focus(self) -> None:
+        """What is shown now gets the keyboard, unless that is on another page by then."""
+        if self._page is not None and self._page.isVisible():
+            self._page.take_focus()
 
     def _failed(self, error: Exception) -> None:
         if not isinstance(error, UserFacingError):
