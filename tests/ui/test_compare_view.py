@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QFileDialog
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from forespeak.engines.engine import Role
@@ -27,6 +27,7 @@ from forespeak.ui.compare_values import PromptKind
 from forespeak.ui.compare_view import CompareView
 from forespeak.ui.dialogs import ErrorDialog
 from forespeak.ui.navigation import CHAT_PAGE, Page
+from forespeak.ui.pair_controller import PairState
 from forespeak.ui.theme import LIGHT
 from ui.compare_doubles import DeskDouble, OpenedDouble, plan_double, values
 from ui.conftest import App, AppMaker
@@ -305,6 +306,26 @@ def test_while_a_reply_is_written_nothing_starts(opened: Opener, qtbot: QtBot) -
     assert "A reply is being written" in found.page.setup.estimate.text()
     hold.set()
     qtbot.waitUntil(found.page.setup.start_button.isEnabled)
+
+
+def test_while_the_chats_model_is_loaded_nothing_is_gone_on_with(opened: Opener, qtbot: QtBot) -> None:
+    found = opened(DeskDouble({"k0": ("Half", OpenedDouble(plan_double(), values("k0", "Half", resumable=True)))}))
+    found.page.history.openRequested.emit("k0")
+    qtbot.waitUntil(lambda: found.page.tabs.currentIndex() == RESULT_TAB)
+    pair, gate = found.app.session.pair, threading.Event()
+    found.app.engine.load_gate = gate
+    pair.reload()
+    QTest.mouseClick(found.page.result.resume_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: bool(found.app.window.findChildren(ErrorDialog)))
+    (dialog,) = found.app.window.findChildren(ErrorDialog)
+    assert any("model is being loaded" in label.text() for label in dialog.findChildren(QLabel))
+    dialog.accept()
+    assert (found.desk.resumed, found.page.is_running) == ([], False)
+    gate.set()
+    qtbot.waitUntil(lambda: pair.status.state is PairState.READY)
+    QTest.mouseClick(found.page.result.resume_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: found.desk.resumed == ["k0"] and not found.view.controller.busy)
+
 
 
 def test_without_a_model_the_page_says_what_to_do(opened: Opener) -> None:

@@ -179,12 +179,21 @@ class CompareView(QObject):
         page = self._page
         if page is None or self._session.preferences.target is None:
             return
-        words = ""
+        obstacle = self._obstacle()
+        page.setup.set_obstacle("" if obstacle is None else f"{obstacle.what} {obstacle.remedy}")
+
+    def _obstacle(self) -> UserFacingError | None:
+        """Why the chat's engine cannot give way now."""
         if self._session.pair.status.state in {PairState.UNPACKING, PairState.LOADING}:
-            words = self.tr("The chat’s model is being loaded. Wait until it is ready.")
-        elif self._session.replies.busy_chats:
-            words = self.tr("A reply is being written. Wait for it, or stop it first.")
-        page.setup.set_obstacle(words)
+            return UserFacingError(
+                self.tr("The chat’s model is being loaded."),
+                self.tr("A comparison would end that."),
+                self.tr("Wait until it is ready."),
+            )
+        if self._session.replies.busy_chats:
+            words = self.tr("A reply is being written.")
+            return UserFacingError(words, self.tr("Both would be slow."), self.tr("Wait for it, or stop it first."))
+        return None
 
     @Slot()
     def _show_chat(self, *_: object) -> None:
@@ -290,13 +299,13 @@ class CompareView(QObject):
         self._gate.pass_by(plan, lambda: self._begin(begin, plan))
 
     def _begin(self, begin: Callable[[], None], plan: Plan) -> None:
-        """The chat's engine gives way: not while it writes."""
+        """The chat's engine gives way: not while it writes or loads."""
         page = self._page
         if page is None or self.controller.busy:
             return
-        if self._session.replies.busy_chats:
-            words = self.tr("A reply is being written.")
-            self._failed(UserFacingError(words, self.tr("Both would be slow."), self.tr("Wait for it, or stop it.")))
+        obstacle = self._obstacle()
+        if obstacle is not None:
+            self._failed(obstacle)
             return
         self._session.parity.stop()
         lanes, bases = plan.all_lanes, set(plan.bases.values())
