@@ -134,12 +134,13 @@ def plan_double(prompts: Sequence[Prompt] = (), private: bool = False) -> Plan:
 
 @dataclass
 class DeskDouble:
-    """Keeps comparisons in memory; `gate` holds each run until it is set, step by step."""
+    """Keeps comparisons in memory; `gate` holds each run until it is set, step by step, `export_gate` each report."""
 
     kept: dict[str, tuple[str, OpenedDouble]] = field(default_factory=dict)
     measured: list[Plan] = field(default_factory=list)
     exported: list[tuple[str, str, Path, bool]] = field(default_factory=list)
     gate: threading.Event | None = None
+    export_gate: threading.Event | None = None
     text: str = TEXT
     error: UserFacingError | None = None
     fault: Exception | None = None
@@ -220,7 +221,12 @@ class DeskDouble:
     def read_prompts(self, path: Path) -> Sequence[Prompt]:
         return read_prompts(path)
 
-    def export(self, comparison: str, kind: str, path: Path, private: bool) -> None:
+    def export(
+        self, comparison: str, kind: str, path: Path, private: bool, stopped: Callable[[], bool] = lambda: False
+    ) -> None:
+        while self.export_gate is not None and not self.export_gate.wait(0.01):
+            if stopped():
+                return
         self.exported.append((comparison, kind, path, private))
         path.write_text(kind, encoding="utf-8")
 

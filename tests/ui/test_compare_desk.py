@@ -40,7 +40,7 @@ class Desk:
     def __init__(self, folder: Path, prepare: Callable[[ScriptedEngine], None] = lambda engine: None) -> None:
         self.engines: list[ScriptedEngine] = []
         self._prepare = prepare
-        self.desk = ComparisonDesk(folder, self.connect, lambda path: "ab" * 32)
+        self.desk = ComparisonDesk(folder, self.connect, self.hash_of)
         self.heard: list[Happening] = []
 
     def connect(self, listener: Callable[[EngineEvent], None]) -> ScriptedEngine:
@@ -48,6 +48,9 @@ class Desk:
         self._prepare(engine)
         self.engines.append(engine)
         return engine
+
+    def hash_of(self, path: Path, stopped: Callable[[], bool]) -> str | None:
+        return None if stopped() else "ab" * 32
 
     def measure(self, plan: Plan, control: Control | None = None) -> str:
         return self.desk.measure(plan, "", self.heard.append, control or Control())
@@ -255,6 +258,14 @@ def test_reports_without_ones_own_words(desk: Desk, tmp_path: Path, kind: str, h
     if kind != "csv":
         desk.desk.export(kept, kind, path, True)
         assert SECRET in path.read_text("utf-8")
+
+
+def test_a_report_that_is_stopped_while_models_are_read_is_not_written(desk: Desk, tmp_path: Path) -> None:
+    kept = desk.measure(plan_for(tmp_path, repeats=1))
+    path = tmp_path / "out.md"
+    desk.desk.export(kept, "md", path, False, lambda: True)
+    assert not path.exists()
+
 
 
 def test_what_is_gone_is_told(desk: Desk) -> None:

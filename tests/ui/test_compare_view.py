@@ -494,6 +494,39 @@ def test_reports_are_saved_where_one_says(
     qtbot.waitUntil(found.page.result.saved.isVisible)
 
 
+def test_the_page_goes_on_while_a_report_is_saved(
+    opened: Opener, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    found = opened(DeskDouble(export_gate=gate))
+    open_kept(found, private=False, qtbot=qtbot)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "out.html"), ""))
+    choose_export(found, "html")
+    saved = found.page.result.saved
+    assert saved.isVisible()
+    assert saved.text().startswith("Saving…")
+    found.page.history.renameRequested.emit("k0", "Renamed")
+    qtbot.waitUntil(lambda: found.page.result.title.words == "Renamed")
+    found.page.history.openRequested.emit("k0")
+    qtbot.waitUntil(lambda: found.view._worker.idle)
+    assert saved.text().startswith("Saving…")
+    gate.set()
+    qtbot.waitUntil(lambda: saved.text() == f"Saved as {tmp_path / 'out.html'}")
+
+
+def test_a_window_that_closes_ends_a_report_that_is_being_saved(
+    opened: Opener, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = opened(DeskDouble(export_gate=threading.Event()))
+    open_kept(found, private=False, qtbot=qtbot)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "out.html"), ""))
+    choose_export(found, "html")
+    found.app.window.close()
+    # A thread that is left fails this test.
+    assert not (tmp_path / "out.html").exists()
+
+
+
 @pytest.mark.parametrize("ticked", [False, True])
 def test_private_words_are_left_out_unless_ticked(
     opened: Opener, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ticked: bool

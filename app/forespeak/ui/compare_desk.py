@@ -24,6 +24,7 @@ from forespeak.ui.compare_values import HistoryRow, ResultValues
 
 Connect = Callable[[Callable[[EngineEvent], None]], EngineClient]
 Listen = Callable[[Happening], None]
+HashOf = Callable[[Path, Callable[[], bool]], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,10 @@ class RemovedSeveral:
 class ComparisonDesk:
     """`connect` makes the engine that measures; it ends with each comparison, so that its memory comes back.
 
-    `hash_of` gives the SHA-256 of a model's file for reports.
+    `hash_of` gives the SHA-256 of a model's file for reports, None once it is stopped.
     """
 
-    def __init__(self, folder: Path, connect: Connect, hash_of: Callable[[Path], str | None] | None = None) -> None:
+    def __init__(self, folder: Path, connect: Connect, hash_of: HashOf | None = None) -> None:
         self._folder = folder
         self._connect = connect
         self._hash_of = hash_of
@@ -119,8 +120,13 @@ class ComparisonDesk:
     def read_prompts(self, path: Path) -> tuple[Prompt, ...]:
         return read_prompts(path)
 
-    def export(self, comparison: str, kind: str, path: Path, private: bool) -> None:
-        """A report of that kind: html, md, json or csv. `private`: with the user's own words in it."""
+    def export(
+        self, comparison: str, kind: str, path: Path, private: bool, stopped: Callable[[], bool] = lambda: False
+    ) -> None:
+        """A report of that kind: html, md, json or csv. `private`: with the user's own words in it.
+
+        Reads the models, which may take minutes; nothing is written if it is stopped meanwhile.
+        """
         # What reports are made of is wanted seldom.
         from forespeak.compare.model_files import model_records
         from forespeak.compare.report import write_file
@@ -129,7 +135,11 @@ class ComparisonDesk:
         stored = self._stored(comparison)
         plan, results = self.store.load(comparison)
         # A CSV says nothing of the models, whose hashes take a while.
-        models = [] if kind == "csv" else model_records(plan, self._hash_of)
+        hash_of = self._hash_of
+        known = None if hash_of is None else lambda file: hash_of(file, stopped)
+        models = [] if kind == "csv" else model_records(plan, known)
+        if stopped():
+            return
         text = report_of(
             kind,
             result_of(plan, results),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from forespeak.ui.compare_page import ComparePage
 from forespeak.ui.plain_label import PlainLabel
 
 PICTURE = "png"
-Export = Callable[[str, str, Path, bool], None]
+Export = Callable[[str, str, Path, bool, Callable[[], bool]], None]
 
 
 class PrivateDialog(QDialog):
@@ -42,13 +43,24 @@ class PrivateDialog(QDialog):
 
 
 class Exporter(QObject):
-    """`write` is (comparison, kind, path, whether private text goes in) and blocks; pictures are the page's own."""
+    """`write` is (comparison, kind, path, whether private text goes in, stopped) and blocks; the page makes pictures.
 
-    def __init__(self, page: ComparePage, worker: Worker, write: Export, failed: Callable[[Exception], None]) -> None:
+    A report states the hashes of its models, which may take minutes: a thread of its own, so that the page goes on.
+    """
+
+    def __init__(self, page: ComparePage, write: Export, failed: Callable[[Exception], None]) -> None:
         super().__init__(page)
-        self._page, self._worker, self._write, self._failed = page, worker, write, failed
+        self._page, self._write, self._failed = page, write, failed
+        self._worker = Worker("comparison-reports", self)
+        self._stop = threading.Event()
+        self._saving = 0
         self._asking: tuple[str, str, str] | None = None
         self._dialog: PrivateDialog | None = None
+
+    def close(self) -> None:
+        """The window closes: what is not saved by now is not saved."""
+        self._stop.set()
+        self._worker.close(0.5)
 
     def ask(self, comparison: str, name: str, kind: str, *, has_private: bool) -> None:
         self._asking = (comparison, name, kind)
@@ -80,9 +92,24 @@ class Exporter(QObject):
         if kind == PICTURE:
             self._save_picture(path, private=private)
         else:
+            self._show_saving(1)
             self._worker.run(
-                lambda: self._write(comparison, kind, path, private), lambda _: self._saved(path), self._failed
+                lambda: self._write(comparison, kind, path, private, self._stop.is_set),
+                lambda _: self._written(path),
+                self._not_written,
             )
+
+    def _show_saving(self, more: int) -> None:
+        self._saving += more
+        self._page.result.show_saving(on=self._saving > 0)
+
+    def _written(self, path: Path) -> None:
+        self._show_saving(-1)
+        self._saved(path)
+
+    def _not_written(self, error: Exception) -> None:
+        self._show_saving(-1)
+        self._failed(error)
 
     def _save_picture(self, path: Path, *, private: bool) -> None:
         if self._page.picture(with_replies=private).save(str(path), "PNG"):

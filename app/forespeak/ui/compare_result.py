@@ -44,6 +44,7 @@ class CompareResult(QWidget):
         self._values: ResultValues | None = None
         self._drawn: ResultValues | None = None
         """What the charts show."""
+        self._saving = False
         self.title = ElidedLabel()
         self.title.setProperty("heading", True)
         self.subtitle = words_label(variant="muted")
@@ -144,7 +145,7 @@ class CompareResult(QWidget):
 
     def show_result(self, values: ResultValues) -> None:
         self._values = values
-        self.saved.hide()
+        self.show_saving(on=self._saving)
         self.set_name(values.name)
         self.subtitle.setText(values.subtitle)
         self.verdict.show_result(values)
@@ -209,10 +210,19 @@ class CompareResult(QWidget):
         recorded = values.recorded[number].lanes if number < len(values.recorded) else ()
         self.charts.show_replies(recorded)
 
+    def show_saving(self, *, on: bool) -> None:
+        """A report is being written, which takes as long as its models take to be read."""
+        self._saving = on
+        self._show_saved("")
+
     def show_saved(self, path: Path) -> None:
         """Where the last file went."""
-        self.saved.setText(self.tr("Saved as {0}").format(path))
-        self.saved.show()
+        self._show_saved(self.tr("Saved as {0}").format(path))
+
+    def _show_saved(self, words: str) -> None:
+        doing = self.tr("Saving… Large models take a while to be read for their hashes.") if self._saving else ""
+        self.saved.setText("\n".join(part for part in (words, doing) if part))
+        self.saved.setVisible(bool(self.saved.text()))
 
     @property
     def content(self) -> QWidget:

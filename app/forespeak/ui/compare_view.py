@@ -54,7 +54,9 @@ class Desk(Measuring, Protocol):
     def rename(self, comparison: str, name: str) -> None: ...
     def remove(self, comparisons: tuple[str, ...]) -> _Removed: ...
     def read_prompts(self, path: Path) -> Sequence[Prompt]: ...
-    def export(self, comparison: str, kind: str, path: Path, private: bool) -> None: ...
+    def export(
+        self, comparison: str, kind: str, path: Path, private: bool, stopped: Callable[[], bool]
+    ) -> None: ...
 
 
 def no_library(_: Callable[[], bool]) -> Sequence[LibraryItem]:
@@ -77,6 +79,7 @@ class CompareView(QObject):
         self._worker = Worker("comparisons", self)
         self.controller = CompareController(desk, self._put_chat_away, self)
         self._page: ComparePage | None = None
+        self._exporter: Exporter | None = None
         self._query = ""
         self._opened: _Opened | None = None
         self._put_away = False
@@ -90,12 +93,14 @@ class CompareView(QObject):
     def close(self) -> None:
         self.controller.close()
         self._choices.close()
+        if self._exporter is not None:
+            self._exporter.close()
         self._worker.close(0.5)
 
     def make_page(self) -> ComparePage:
         counts = Counter(prompt.category for prompt in self._suite)
         self._page = page = ComparePage(list(counts.items()))
-        self._exporter = Exporter(page, self._worker, self._desk.export, self._failed)
+        self._exporter = Exporter(page, self._desk.export, self._failed)
         session = self._session
         self._gate = MemoryGate(page, self._worker, lambda: session.pair.check_memory, lambda: session.pair.status.plan)
         self._choices.found.connect(self._show_choices)
@@ -463,7 +468,7 @@ class CompareView(QObject):
     @Slot(str)
     def _export(self, kind: str) -> None:
         opened = self._opened
-        if opened is not None:
+        if opened is not None and self._exporter is not None:
             private = any(prompt.private for prompt in opened.plan.prompts)
             self._exporter.ask(opened.values.id, opened.values.name, kind, has_private=private)
 
