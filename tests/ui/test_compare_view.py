@@ -76,6 +76,12 @@ def say(app: App, text: str, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: app.session.chats.last_reply() is not None and not app.session.chats.busy)
 
 
+def type_where_the_keyboard_is(words: str) -> None:
+    widget = QApplication.focusWidget()
+    assert widget is not None
+    QTest.keyClicks(widget, words)
+
+
 def kept(*names: str) -> DeskDouble:
     shown = {
         f"k{number}": (name, OpenedDouble(plan_double(), values(f"k{number}", name)))
@@ -255,10 +261,10 @@ def test_an_end_leaves_the_keyboard_where_somebody_writes(opened: Opener, qtbot:
     window, gate = found.app.window, found.desk.gate
     assert gate is not None
     window.show_page(CHAT_PAGE)
-    QTest.keyClicks(QApplication.focusWidget(), "While I wri")
+    type_where_the_keyboard_is("While I wri")
     gate.set()
     qtbot.waitUntil(lambda: found.page.result.values is not None)
-    QTest.keyClicks(QApplication.focusWidget(), "te this")
+    type_where_the_keyboard_is("te this")
     assert window.composer.edit.toPlainText() == "While I write this"
     window.show_page(COMPARE_PAGE)
     assert found.page.result.replay.play_button.hasFocus()
@@ -279,16 +285,25 @@ def test_a_start_that_is_weighed_leaves_the_keyboard_too(opened: Opener, qtbot: 
     assert found.app.window.composer.edit.hasFocus()
 
 
-
 def test_a_message_meanwhile_is_answered_and_said_to_disturb(opened: Opener, qtbot: QtBot) -> None:
-    found = opened(DeskDouble(gate=threading.Event()))
+    hold = threading.Event()
+    desk = DeskDouble(gate=threading.Event(), failing_pair="The draft was refused.")
+    found = opened(desk, scripts=[Script(scripted_steps("Hello there"), hold=hold)])
     found.start()
+    problem = found.page.running.problem
     qtbot.waitUntil(lambda: found.view.controller.status.total > 0)
     found.app.window.show_page(CHAT_PAGE)
-    say(found.app, "Hello", qtbot)
+    found.app.window.composer.set_text("Hello")
+    QTest.keyClick(found.app.window.composer.edit, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: bool(found.app.session.replies.busy_chats))
     found.app.window.show_page(COMPARE_PAGE)
-    assert "disturbs" in found.page.running.problem.text()
-    assert found.page.running.problem.isVisible()
+    assert problem.isVisible()
+    assert problem.text().startswith("The draft was refused.")
+    assert "disturbs" in problem.text()
+    hold.set()
+    qtbot.waitUntil(lambda: not found.app.session.replies.busy_chats)
+    # It is over: what was refused is still told.
+    qtbot.waitUntil(lambda: problem.text() == "The draft was refused.")
     # The runs that it met say so; the next ones do not.
     assert found.desk.chatted() is True
     assert found.desk.chatted() is False
@@ -325,7 +340,6 @@ def test_while_the_chats_model_is_loaded_nothing_is_gone_on_with(opened: Opener,
     qtbot.waitUntil(lambda: pair.status.state is PairState.READY)
     QTest.mouseClick(found.page.result.resume_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: found.desk.resumed == ["k0"] and not found.view.controller.busy)
-
 
 
 def test_without_a_model_the_page_says_what_to_do(opened: Opener) -> None:
@@ -524,7 +538,6 @@ def test_a_window_that_closes_ends_a_report_that_is_being_saved(
     found.app.window.close()
     # A thread that is left fails this test.
     assert not (tmp_path / "out.html").exists()
-
 
 
 @pytest.mark.parametrize("ticked", [False, True])

@@ -54,9 +54,7 @@ class Desk(Measuring, Protocol):
     def rename(self, comparison: str, name: str) -> None: ...
     def remove(self, comparisons: tuple[str, ...]) -> _Removed: ...
     def read_prompts(self, path: Path) -> Sequence[Prompt]: ...
-    def export(
-        self, comparison: str, kind: str, path: Path, private: bool, stopped: Callable[[], bool]
-    ) -> None: ...
+    def export(self, comparison: str, kind: str, path: Path, private: bool, stopped: Callable[[], bool]) -> None: ...
 
 
 def no_library(_: Callable[[], bool]) -> Sequence[LibraryItem]:
@@ -235,9 +233,16 @@ class CompareView(QObject):
         self.controller.set_chatting(chatting)
         if not chatting:
             self._show_chat()
-        elif self.controller.busy and self._page is not None:
-            words = self.tr("A message is being answered meanwhile, which disturbs what is measured now.")
-            self._page.running.show_problem(words)
+        self._show_trouble()
+
+    def _show_trouble(self) -> None:
+        """What failed and is recorded, and what disturbs at the moment."""
+        if self._page is None or not self.controller.busy:
+            return
+        words = [self.controller.status.problem]
+        if self._session.replies.busy_chats:
+            words.append(self.tr("A message is being answered meanwhile, which disturbs what is measured now."))
+        self._page.running.show_problem("\n".join(part for part in words if part))
 
     @Slot()
     def _to_models(self) -> None:
@@ -351,8 +356,7 @@ class CompareView(QObject):
         if status.state is CompareState.RUNNING and status.doing:
             running.show_doing(status.doing)
         running.show_progress(status.done, status.total, status.seconds_left)
-        if status.problem:
-            running.show_problem(status.problem)
+        self._show_trouble()
         share = f"{100 * status.done // status.total} %" if status.total else ""
         page.show_running(share, paused=status.state is CompareState.PAUSED)
         button.setText(self.tr("Compare ({0})").format(share) if share else self.tr("Compare"))
