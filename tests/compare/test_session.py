@@ -282,9 +282,7 @@ def test_ended_while_it_loads_again_nothing_is_lost(tmp_path: Path, lanes: tuple
     before = store.get(known)
     assert before is not None
     wanted, former, journal = store.taken(known)
-    again = measure(
-        wanted, TimedEngine(), journal, lambda _: None, Control(), former=former, cancelled=lambda: True
-    )
+    again = measure(wanted, TimedEngine(), journal, lambda _: None, Control(), former=former, cancelled=lambda: True)
     assert [timed(run) for run in again.results.runs] == [timed(run) for run in former.runs]
     assert [run.identical for run in again.results.runs] == [run.identical for run in first.results.runs]
     assert (again.results.complete, again.results.out_of_time) == (False, False)
@@ -294,7 +292,9 @@ def test_ended_while_it_loads_again_nothing_is_lost(tmp_path: Path, lanes: tuple
     assert go_on(tmp_path, known, TimedEngine()).complete
 
 
-@pytest.mark.parametrize("in_its_way", [TimedEngine(refuses=frozenset({"big"})), TimedEngine(draft_problem="It is broken.")])
+@pytest.mark.parametrize(
+    "in_its_way", [TimedEngine(refuses=frozenset({"big"})), TimedEngine(draft_problem="It is broken.")]
+)
 def test_what_cannot_be_gone_on_with_now_can_be_later(tmp_path: Path, in_its_way: TimedEngine) -> None:
     engine = TimedEngine()
     _, known = measured(plan(OFF, SMALL, LOOKUP), tmp_path, engine, cancelled=lambda: len(engine.requests) == 6)
@@ -325,3 +325,29 @@ def test_a_draft_that_comes_back_costs_no_run_twice(tmp_path: Path) -> None:
     # With the draft's lane between them, the others have other turns than before.
     assert (results.complete, len(results.runs), len(rest.requests)) == (True, stored.planned, stored.planned - 3)
     assert len({(run.task.where, run.task.prompt, run.task.repetition) for run in results.runs}) == stored.planned
+
+
+def test_the_first_note_says_how_it_stands(tmp_path: Path) -> None:
+    store = ComparisonStore(tmp_path)
+    _, known = measured(plan(repeats=20, budget_seconds=10.0), tmp_path)
+
+    def note() -> str:
+        stored = store.get(known)
+        assert stored is not None
+        return result_of(*store.load(known), stored.state).notes[0]
+
+    assert note().startswith("Its time was over")
+    _, _, journal = store.taken(known)
+    assert note().startswith("It is being measured now")
+    journal.release()
+    seen: list[str] = []
+
+    def killed(_: GenerationRequest) -> str | None:
+        seen.append(note())
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        go_on(tmp_path, known, TimedEngine(fails=killed))
+    assert seen[0].startswith("It is being measured now")
+    assert note().startswith("Interrupted")
+    assert not store.load(known)[1].out_of_time

@@ -156,6 +156,19 @@ def test_ended_early_and_gone_on_with(desk: Desk, tmp_path: Path) -> None:
     assert len(desk.desk.rows("")) == 1
 
 
+def test_one_that_is_opened_while_it_is_measured_says_so(desk: Desk, tmp_path: Path) -> None:
+    seen: list[tuple[str, ...]] = []
+
+    def listen(happening: Happening) -> None:
+        if isinstance(happening, Ran) and not seen:
+            (row,) = desk.desk.rows("")
+            seen.append(desk.desk.open(row.id).values.notes)
+
+    desk.desk.measure(plan_for(tmp_path), "", listen, Control())
+    assert any("being measured now" in note for note in seen[0])
+    assert not any("Stopped early" in note for note in seen[0])
+
+
 def stopped_after_one_run(desk: Desk, folder: Path) -> str:
     control = Control()
 
@@ -201,7 +214,6 @@ def test_one_that_cannot_be_gone_on_with_is_told_and_stays(desk: Desk, tmp_path:
     desk._prepare = lambda engine: None
     assert desk.desk.go_on(kept, lambda _: None, Control()) == kept
     assert not desk.desk.open(kept).values.resumable
-
 
 
 def test_stopped_before_the_first_run_nothing_is_kept(desk: Desk, tmp_path: Path) -> None:
@@ -265,7 +277,6 @@ def test_a_report_that_is_stopped_while_models_are_read_is_not_written(desk: Des
     path = tmp_path / "out.md"
     desk.desk.export(kept, "md", path, False, lambda: True)
     assert not path.exists()
-
 
 
 def test_what_is_gone_is_told(desk: Desk) -> None:

@@ -193,6 +193,9 @@ def results_of(path: Path) -> tuple[Plan, Results]:
 
 
 def _take(plan: Plan, results: Results, runs: dict[object, Run], record: Mapping[str, Any]) -> None:
+    if record["kind"] in {"run", "loaded", "failed"}:
+        # However it ended before, it was begun again.
+        results.complete = results.out_of_time = False
     match record["kind"]:
         case "run":
             run = run_from(plan, record)

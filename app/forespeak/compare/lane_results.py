@@ -13,6 +13,7 @@ from forespeak.compare.machine import busy_words
 from forespeak.compare.plan import Place
 from forespeak.compare.runner import Results, Run, visit_of
 from forespeak.compare.statistics import Estimate, Figures, Visited, figures, plain_runs, ratios_of
+from forespeak.compare.store import State
 from forespeak.compare.verdicts import Circumstances, Verdict, VerdictKind, verdict_of
 from forespeak.engines.engine import Start
 
@@ -55,8 +56,8 @@ class ComparisonResult:
     notes: tuple[str, ...]
 
 
-def result_of(plan: Plan, results: Results) -> ComparisonResult:
-    """All figures and words, of whatever has been measured so far."""
+def result_of(plan: Plan, results: Results, state: State | None = None) -> ComparisonResult:
+    """All figures and words, of whatever has been measured so far. `state`: of a comparison that is kept, if it is."""
     bases = plain_runs(results)
     categories = tuple(dict.fromkeys(prompt.category for prompt in plan.prompts))
     off = plan.bases
@@ -78,7 +79,8 @@ def result_of(plan: Plan, results: Results) -> ComparisonResult:
         )
     order = {lane: index for index, lane in enumerate(plan.all_lanes)}
     lanes.sort(key=lambda result: order[result.lane])
-    return ComparisonResult(plan, results, categories, tuple(lanes), headline_of(lanes), tuple(notes_of(plan, results)))
+    notes = tuple(notes_of(plan, results, state))
+    return ComparisonResult(plan, results, categories, tuple(lanes), headline_of(lanes), notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +154,19 @@ def headline_of(lanes: Sequence[LaneResult]) -> str:
     return words if len(rated) == 1 else f"Of {len(rated)} lanes the fastest: {words}"
 
 
-def notes_of(plan: Plan, results: Results) -> Iterator[str]:
-    """What a reader must know to judge the figures."""
+def notes_of(plan: Plan, results: Results, state: State | None = None) -> Iterator[str]:
+    """What a reader must know to judge the figures. `state` None: the comparison has ended as `results` say."""
     measured = {run.task.pair for run in results.runs}
     refused = [problem for pair, problem in results.problems.items() if pair in measured]
-    if results.out_of_time:
+    if state is State.RUNNING:
+        yield "It is being measured now: what was finished when this was read is shown."
+    elif results.out_of_time:
         yield "Its time was over before everything was measured: what was finished by then is shown."
     elif refused and not results.complete:
         # It was gone on with, and there was no going on.
         yield from dict.fromkeys(f"The rest could not be measured. {problem}" for problem in refused)
+    elif state is State.INTERRUPTED:
+        yield "Interrupted before everything was measured: what was finished by then is shown."
     elif not results.complete:
         yield "Stopped early: what was finished by then is shown."
     loads = plan.loads

@@ -190,7 +190,7 @@ def planned_runs(plan: Plan) -> int:
 def _stored(path: Path) -> StoredComparison | None:
     """What the file says of itself; None if it is not ours, or gone."""
     try:
-        lines = lines_of(path, "comparison", "named", "ended", "loaded")
+        lines = lines_of(path, "comparison", "named", "ended", "loaded", "failed")
         head = next(lines)
         if head["kind"] != "comparison" or head["format"] > FORMAT:
             return None
@@ -203,7 +203,8 @@ def _stored(path: Path) -> StoredComparison | None:
                     state, headline = State(record["state"]), str(record["headline"])
                 case _:
                     state = State.INTERRUPTED  # it was begun again
-        if state is State.INTERRUPTED and Journal(path).is_taken:
+        if state is not State.COMPLETE and Journal(path).is_taken:
+            # It may be gone on with, and still load.
             state = State.RUNNING
         plan = plan_from(head["plan"])
         return StoredComparison(

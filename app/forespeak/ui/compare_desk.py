@@ -106,7 +106,7 @@ class ComparisonDesk:
         """Raises UserFacingError."""
         stored = self._stored(comparison)
         plan, results = self.store.load(comparison)
-        return Opened(plan, result_values(stored, result_of(plan, results)))
+        return Opened(plan, result_values(stored, result_of(plan, results, stored.state)))
 
     def _stored(self, comparison: str) -> StoredComparison:
         stored = self.store.get(comparison)
@@ -142,7 +142,7 @@ class ComparisonDesk:
             return
         text = report_of(
             kind,
-            result_of(plan, results),
+            result_of(plan, results, stored.state),
             models,
             private=private,
             comparison_id=stored.id,
