@@ -25,7 +25,7 @@ from forespeak.speculation.trace import Source
 from forespeak.ui.theme import DARK
 from forespeak.ui.wizard_fetcher import FetchStep
 from forespeak.ui.wizard_state import WizardStep
-from forespeak.ui.wizard_tester import Room, RoomFound, TestPhase
+from forespeak.ui.wizard_tester import ChatWork, Room, RoomFound, TestPhase
 from forespeak.ui.wizard_words import key_of
 from ui.fake_library import item
 from ui.hub_doubles import no_network
@@ -383,13 +383,13 @@ def test_a_reply_in_the_chat_goes_first(qtbot: QtBot, tmp_path: Path) -> None:
     hold = threading.Event()
     with wizard(tmp_path, prepare=held(hold)) as world:
         loading_for_test(qtbot, world)
-        world.chat.busy = True
+        world.chat.work = ChatWork.REPLY
         world.controller.tester.chat_became_busy()
         assert world.controller.tester.status.phase is TestPhase.FAILED
         assert "A reply is being written" in world.page.test.why.text()
         world.page.test.start_button.click()
         assert world.controller.tester.status.phase is TestPhase.FAILED
-        world.chat.busy = False
+        world.chat.work = None
         hold.set()
         world.page.test.start_button.click()
         measured(qtbot, world)
@@ -500,6 +500,104 @@ def test_the_words_are_checked_before_a_pair_is_kept(qtbot: QtBot, tmp_path: Pat
         (pair,) = world.named.all()
         assert pair.parity == result
         assert world.page.pairs.lines[pair.id].parity.text() == "same words"
+
+
+SAME = ParityCase("Recipe", 0.0, 48, 60, 41)
+CHECKED = ParityResult((SAME, SAME), 2, (Source.DRAFT_MODEL,), 0.0, 3.0, "2026-11-30T10:00:00+00:00", "e", "1")
+
+
+def checking(engine: ScriptedEngine) -> None:
+    engine.check_answer = CHECKED
+
+
+def test_a_check_that_is_asked_for_takes_the_place_of_a_tests_question(qtbot: QtBot, tmp_path: Path) -> None:
+    gate = threading.Event()
+
+    def prepare(engine: ScriptedEngine) -> None:
+        engine.check_answer, engine.check_gate = CHECKED, gate
+
+    with wizard(tmp_path, prepare=prepare) as world:
+        world.chat.answer = RoomFound(Room.ALONE, "Both need 20 GB of the 16 GB that are free.")
+        at_test(qtbot, world)
+        test, keep, tester = world.page.test, world.page.keep, world.controller.tester
+        qtbot.waitUntil(test.question.isVisible, timeout=PATIENCE)
+        world.page.steps.buttons[WizardStep.KEEP].click()
+        world.chat.answer = RoomFound(Room.BESIDE)
+        keep.check_button.click()
+        qtbot.waitUntil(lambda: keep.check_words.text() == "Recipe, greedy", timeout=PATIENCE)
+        world.page.steps.buttons[WizardStep.TEST].click()
+        assert test.question.isHidden()
+        # Neither a late answer nor another test ends the check, or keeps it from ending.
+        tester.allow()
+        test.start_button.click()
+        gate.set()
+        qtbot.waitUntil(lambda: tester.check.result == CHECKED and not tester.check.running, timeout=PATIENCE)
+        test.start_button.click()
+        measured(qtbot, world)
+
+
+def test_a_check_asks_before_the_chats_pair_is_unloaded(qtbot: QtBot, tmp_path: Path) -> None:
+    with wizard(tmp_path, prepare=checking) as world:
+        world.chat.answer = RoomFound(Room.ALONE, "Both need 20 GB of the 16 GB that are free.")
+        at_drafts(qtbot, world)
+        world.controller.go(WizardStep.KEEP)
+        keep = world.page.keep
+        assert keep.refuse_button.isHidden()
+        walk_to(keep.check_button)
+        press(Qt.Key.Key_Space)
+        qtbot.waitUntil(keep.refuse_button.isVisible, timeout=PATIENCE)
+        assert "Both need 20 GB" in keep.check_words.text()
+        assert "unloaded for the check" in keep.check_words.text()
+        assert (world.chat.unloads, world.engines) == (0, [])
+        # A second press of the same key unloads nothing.
+        assert focus() is keep.refuse_button
+        press(Qt.Key.Key_Space)
+        assert keep.refuse_button.isHidden()
+        assert focus() is keep.check_button
+        assert "A dozen prompts" in keep.check_words.text()
+        press(Qt.Key.Key_Space)
+        qtbot.waitUntil(keep.refuse_button.isVisible, timeout=PATIENCE)
+        assert keep.check_button.text() == "Unload it and check"
+        keep.check_button.click()
+        qtbot.waitUntil(lambda: world.controller.tester.check.result == CHECKED, timeout=PATIENCE)
+        assert world.chat.unloads == 1
+
+
+def test_a_reply_since_the_question_keeps_the_chats_pair(qtbot: QtBot, tmp_path: Path) -> None:
+    with wizard(tmp_path, prepare=checking) as world:
+        world.chat.answer = RoomFound(Room.ALONE, "Both need 20 GB.")
+        at_test(qtbot, world)
+        qtbot.waitUntil(world.page.test.question.isVisible, timeout=PATIENCE)
+        world.chat.work = ChatWork.REPLY
+        world.page.test.allow_button.click()
+        assert "A reply is being written" in world.page.test.why.text()
+        world.chat.work = None
+        keep = world.page.keep
+        world.page.steps.buttons[WizardStep.KEEP].click()
+        keep.check_button.click()
+        qtbot.waitUntil(keep.refuse_button.isVisible, timeout=PATIENCE)
+        world.chat.work = ChatWork.REPLY
+        keep.check_button.click()
+        assert "A reply is being written" in keep.check_words.text()
+        assert (world.chat.unloads, world.engines) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("work", "words"),
+    [
+        (ChatWork.REPLY, "A reply is being written in the chat."),
+        (ChatWork.LOADING, "The chat’s model is being loaded."),
+        (ChatWork.CHECK, "The words of the chat’s pair are being checked."),
+    ],
+)
+def test_what_the_chat_does_is_said_as_it_is(qtbot: QtBot, tmp_path: Path, work: ChatWork, words: str) -> None:
+    with wizard(tmp_path) as world:
+        world.chat.work = work
+        at_test(qtbot, world)
+        assert world.page.test.why.text().startswith(words)
+        world.controller.go(WizardStep.KEEP)
+        world.page.keep.check_button.click()
+        assert world.page.keep.check_words.text().startswith(words)
 
 
 def test_a_window_that_closes_in_the_middle_of_a_test_ends_all_of_it(qtbot: QtBot, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from forespeak.ui.wizard_finder import Found
 from forespeak.ui.wizard_maker import Maker
 from forespeak.ui.wizard_pairs import PairsKeeper
 from forespeak.ui.wizard_state import WizardFile, WizardStep
-from forespeak.ui.wizard_tester import Room, RoomFound, Surroundings, Tester
+from forespeak.ui.wizard_tester import ChatWork, Room, RoomFound, Surroundings, Tester
 from ui.fake_library import FakeLibrary, item
 from ui.hub_doubles import FakeQueue
 from ui.scripted_engine import Script, ScriptedEngine, scripted_steps
@@ -196,7 +196,7 @@ class FakeFinder:
 @dataclass
 class FakeChat(Surroundings):
     answer: RoomFound = field(default_factory=lambda: RoomFound(Room.BESIDE))
-    busy: bool = False
+    work: ChatWork | None = None
     unloads: int = 0
 
     def room(self, request: LoadRequest) -> RoomFound:
@@ -206,8 +206,8 @@ class FakeChat(Surroundings):
         self.unloads += 1
 
     @property
-    def chat_is_busy(self) -> bool:
-        return self.busy
+    def chat_work(self) -> ChatWork | None:
+        return self.work
 
 
 @dataclass

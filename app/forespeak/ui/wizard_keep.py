@@ -20,12 +20,13 @@ from forespeak.pairing.named_pair import PairSettings
 from forespeak.pairing.parity_words import explanation
 from forespeak.speculation.trace import Source
 from forespeak.ui.draft_sources import in_order
+from forespeak.ui.flow_row import FlowRow
 from forespeak.ui.form import add_row, caption, scrolled, whole_box
 from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.preferences import LONGEST_DRAFT
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import WizardController, uses_model
-from forespeak.ui.wizard_tester import CheckStatus
+from forespeak.ui.wizard_tester import CheckStatus, Room
 from forespeak.ui.wizard_words import measured_words, times
 
 USUAL_LENGTH = 4
@@ -68,13 +69,18 @@ class KeepStep(QWidget):
         self.check_bar.setRange(0, 1000)
         self.check_button = QPushButton(self.tr("Check now"))
         self.check_button.clicked.connect(self._check)
+        self.refuse_button = QPushButton(self.tr("Do not check"))
+        self.refuse_button.clicked.connect(controller.tester.stop_check)
         check = QWidget()
         column = QVBoxLayout(check)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
         column.addWidget(self.check_words)
         column.addWidget(self.check_bar)
-        column.addWidget(self.check_button, 0, Qt.AlignmentFlag.AlignLeft)
+        answers = FlowRow()
+        answers.add(self.check_button)
+        answers.add(self.refuse_button)
+        column.addWidget(answers)
 
         card = QFrame()
         card.setProperty("card", True)
@@ -173,8 +179,11 @@ class KeepStep(QWidget):
 
     @Slot()
     def _check(self) -> None:
-        if self._controller.tester.check.running:
-            self._controller.tester.stop_check()
+        tester = self._controller.tester
+        if tester.check.room is not None:
+            tester.allow_check()
+        elif tester.check.running:
+            tester.stop_check()
         else:
             self._controller.start_check()
 
@@ -187,10 +196,34 @@ class KeepStep(QWidget):
         self.check_bar.setValue(round(1000 * fraction))
         self.check_bar.setAccessibleName(self.check_words.text())
         words = self.tr("Check now") if check.result is None else self.tr("Check again")
-        self.check_button.setText(self.tr("Stop") if check.running else words)
+        if check.room is not None:
+            alone = check.room.room is Room.ALONE
+            words = self.tr("Unload it and check") if alone else self.tr("Check anyway")
+        elif check.running:
+            words = self.tr("Stop")
+        self.check_button.setText(words)
         self.check_button.setEnabled(not check.stopping)
+        self._show_refusal(wanted=check.room is not None)
+
+    def _show_refusal(self, *, wanted: bool) -> None:
+        """Whoever pressed the button goes on with the keyboard, and answers no question before it was read."""
+        had_focus = self.refuse_button.hasFocus()
+        if wanted and self.check_button.hasFocus() and self.refuse_button.isHidden():
+            self.refuse_button.show()
+            self.refuse_button.setFocus()
+        self.refuse_button.setVisible(wanted)
+        if had_focus and not wanted:
+            self.check_button.setFocus()
 
     def _words_of(self, check: CheckStatus) -> str:
+        if check.room is not None:
+            words = self.tr("{sentence} The system may become slow, or end the check.")
+            if check.room.room is Room.ALONE:
+                words = self.tr(
+                    "{sentence} Shall the chat's pair be unloaded for the check? It is loaded again with the next "
+                    "message."
+                )
+            return words.format(sentence=check.room.sentence)
         if check.running:
             doing = "" if check.progress is None else check.progress.doing
             return self.tr("Stopping") if check.stopping else doing or self.tr("Loading the pair")

@@ -10,7 +10,7 @@ from forespeak.ui.memory_use import machine_without
 from forespeak.ui.pair_controller import PairState
 from forespeak.ui.parity_controller import ParityState
 from forespeak.ui.session import Session
-from forespeak.ui.wizard_tester import Room, RoomFound, Surroundings
+from forespeak.ui.wizard_tester import ChatWork, Room, RoomFound, Surroundings
 
 
 class ChatSurroundings(Surroundings):
@@ -38,8 +38,10 @@ class ChatSurroundings(Surroundings):
             self._session.pair.client.close()
 
     @property
-    def chat_is_busy(self) -> bool:
+    def chat_work(self) -> ChatWork | None:
         session = self._session
-        loading = session.pair.status.state in {PairState.LOADING, PairState.UNPACKING}
-        checking = session.parity.status.state is ParityState.RUNNING
-        return bool(session.replies.busy_chats) or loading or checking
+        if session.replies.busy_chats:
+            return ChatWork.REPLY
+        if session.pair.status.state in {PairState.LOADING, PairState.UNPACKING}:
+            return ChatWork.LOADING
+        return ChatWork.CHECK if session.parity.status.state is ParityState.RUNNING else None

@@ -46,6 +46,14 @@ class RoomFound:
     sentence: str = ""
 
 
+class ChatWork(Enum):
+    """What the chat does that a test would disturb."""
+
+    REPLY = "a reply is being written"
+    LOADING = "its model is being loaded, or unpacked"
+    CHECK = "the words of its pair are being checked"
+
+
 class Surroundings:
     """What a test asks of the chat. `room` and `unload` are called off the UI thread."""
 
@@ -56,8 +64,8 @@ class Surroundings:
         """Give back what the chat's pair takes; its next message loads it again."""
 
     @property
-    def chat_is_busy(self) -> bool:
-        return False
+    def chat_work(self) -> ChatWork | None:
+        return None
 
 
 class TestPhase(Enum):
@@ -97,13 +105,17 @@ class TestStatus:
 
 @dataclass(frozen=True, slots=True)
 class CheckStatus:
-    """The check that the words stay the same. `result` of the pair at hand."""
+    """The check that the words stay the same. `result` of the pair at hand.
+
+    `room`: somebody has to say whether it may go on; nothing runs meanwhile.
+    """
 
     running: bool = False
     stopping: bool = False
     progress: Progress | None = None
     result: ParityResult | None = None
     error: UserFacingError | None = None
+    room: RoomFound | None = None
 
 
 class Tester(QObject):
@@ -125,6 +137,8 @@ class Tester(QObject):
         """Of the newest job: what an older one tells no longer counts."""
         self._engine: _Checking | None = None
         self._closed = False
+        self._unchecked: QuickTest | None = None
+        """Whose check was asked for last"""
         self.status = TestStatus()
         self.check = CheckStatus()
         self._happened.connect(self._on_happening)
@@ -135,8 +149,9 @@ class Tester(QObject):
         """Look whether memory holds the pair, then test it; or ask first."""
         if self.status.running or self.check.running:
             return
-        if self._around.chat_is_busy:
-            self._set(TestStatus(TestPhase.FAILED, test, error=self._chat_first()))
+        self._forget_question()
+        if (busy := self._chat_first()) is not None:
+            self._set(TestStatus(TestPhase.FAILED, test, error=busy))
             return
         number = self._begin()
         self._set(TestStatus(TestPhase.WEIGHING, test))
@@ -155,21 +170,23 @@ class Tester(QObject):
     def allow(self) -> None:
         """Go on with what was asked about."""
         status = self.status
-        if status.phase is not TestPhase.ASKING or status.test is None:
+        if status.phase is not TestPhase.ASKING or status.test is None or self.check.running:
+            return
+        if (busy := self._chat_first()) is not None:
+            # Somebody has written since: to unload the pair would cost the reply.
+            self._set(TestStatus(TestPhase.FAILED, status.test, error=busy))
             return
         self._worker.run(self._around.unload)
         self._run(self._begin(), status.test)
 
     def stop(self) -> None:
         """End the test; what is done of it is shown."""
-        if self.status.phase is TestPhase.ASKING:
-            self.reset()
+        if self.status.phase in {TestPhase.ASKING, TestPhase.WEIGHING}:
+            self._number += 1
+            self._set(TestStatus())
         elif self.status.running and not self.status.stopping:
             self._stop.set()
-            if self.status.phase is TestPhase.WEIGHING:
-                self.reset()
-            else:
-                self._set(replace(self.status, stopping=True))
+            self._set(replace(self.status, stopping=True))
 
     def reset(self) -> None:
         """Forget the last test: it was of another pair."""
@@ -182,12 +199,12 @@ class Tester(QObject):
     @Slot()
     def chat_became_busy(self) -> None:
         """A message does not wait for a test, which would measure both."""
-        if self._around.chat_is_busy:
+        if (busy := self._chat_first()) is not None:
             if self.status.running:
                 test = self.status.test
                 self._stop.set()
                 self._number += 1
-                self._set(TestStatus(TestPhase.FAILED, test, error=self._chat_first()))
+                self._set(TestStatus(TestPhase.FAILED, test, error=busy))
             elif self.check.running:
                 self.stop_check()
 
@@ -243,19 +260,45 @@ class Tester(QObject):
     # -- the check of the words
 
     def start_check(self, test: QuickTest) -> None:
-        """Whether the pair writes the same words with drafts and without. Takes a minute or more."""
+        """Whether the pair writes the same words with drafts and without; or ask first. Takes a minute or more."""
         if self.status.running or self.check.running:
             return
-        if self._around.chat_is_busy:
-            self._set_check(replace(self.check, error=self._chat_first()))
+        self._forget_question()
+        if (busy := self._chat_first()) is not None:
+            self._set_check(CheckStatus(result=self.check.result, error=busy))
             return
-        number = self._begin()
-        stop, around = self._stop, self._around
+        number, stop, around = self._begin(), self._stop, self._around
+        self._unchecked = test
         self._set_check(CheckStatus(True, progress=Progress(0.0, ""), result=self.check.result))
 
+        def weighed(found: RoomFound) -> None:
+            if number != self._number:
+                return
+            if stop.is_set():
+                self._set_check(CheckStatus(result=self.check.result))
+            elif found.room is Room.BESIDE:
+                self._run_check(number, test)
+            else:
+                self._set_check(CheckStatus(result=self.check.result, room=found))
+
+        self._worker.run(lambda: around.room(test.load_request), weighed, self._check_failed(number))
+
+    def allow_check(self) -> None:
+        """Go on with the check that was asked about."""
+        test = self._unchecked
+        if self.check.room is None or test is None or self.status.running:
+            return
+        if (busy := self._chat_first()) is not None:
+            self._set_check(CheckStatus(result=self.check.result, error=busy))
+            return
+        self._worker.run(self._around.unload)
+        self._set_check(CheckStatus(True, progress=Progress(0.0, ""), result=self.check.result))
+        self._run_check(self._begin(), test)
+
+    def _run_check(self, number: int, test: QuickTest) -> None:
+        stop = self._stop
+
         def job() -> ParityResult | None:
-            if around.room(test.load_request).room is not Room.BESIDE:
-                around.unload()
             with self._opened() as engine:
                 return engine.checked(test, lambda each: self._progressed(number, each), stop.is_set)
 
@@ -264,6 +307,9 @@ class Tester(QObject):
                 known = result if result is not None and result.cases else self.check.result
                 self._set_check(CheckStatus(result=known))
 
+        self._worker.run(job, done, self._check_failed(number))
+
+    def _check_failed(self, number: int) -> Callable[[Exception], None]:
         def failed(error: Exception) -> None:
             if number == self._number:
                 known = error if isinstance(error, UserFacingError) else None
@@ -271,10 +317,12 @@ class Tester(QObject):
             if not isinstance(error, UserFacingError):
                 raise error
 
-        self._worker.run(job, done, failed)
+        return failed
 
     def stop_check(self) -> None:
-        if self.check.running and not self.check.stopping:
+        if self.check.room is not None:
+            self._set_check(CheckStatus(result=self.check.result))
+        elif self.check.running and not self.check.stopping:
             self._stop.set()
             self._set_check(replace(self.check, stopping=True))
 
@@ -308,6 +356,13 @@ class Tester(QObject):
             self._engine = None
             engine.close()
 
+    def _forget_question(self) -> None:
+        """Whoever asks for something else does not want what was asked about."""
+        if self.status.phase is TestPhase.ASKING:
+            self._set(TestStatus())
+        if self.check.room is not None:
+            self._set_check(CheckStatus(result=self.check.result))
+
     def _begin(self) -> int:
         self._stop = threading.Event()
         self._number += 1
@@ -325,12 +380,26 @@ class Tester(QObject):
         self.check = check
         self.checkChanged.emit()
 
-    def _chat_first(self) -> UserFacingError:
-        return UserFacingError(
-            self.tr("A reply is being written in the chat."),
-            self.tr("A test beside it would slow it down, and measure neither."),
-            self.tr("Test again when it has ended."),
-        )
+    def _chat_first(self) -> UserFacingError | None:
+        """Why nothing can be tested now, if the chat is at work."""
+        work = self._around.chat_work
+        if work is None:
+            return None
+        what, then = {
+            ChatWork.REPLY: (
+                self.tr("A reply is being written in the chat."),
+                self.tr("Try again when it has ended."),
+            ),
+            ChatWork.LOADING: (
+                self.tr("The chat’s model is being loaded."),
+                self.tr("Try again when it is ready."),
+            ),
+            ChatWork.CHECK: (
+                self.tr("The words of the chat’s pair are being checked."),
+                self.tr("Try again when that has ended."),
+            ),
+        }[work]
+        return UserFacingError(what, self.tr("A test beside it would slow it down, and measure neither."), then)
 
 
 class _Checking(WaitingEngine):
