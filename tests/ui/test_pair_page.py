@@ -20,6 +20,7 @@ from forespeak.models.formats import ModelFormat
 from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.roots import own_root
 from forespeak.pairing.advice import AdviceKind
+from forespeak.pairing.named_pair import NamedPair
 from forespeak.pairing.ranking import Range
 from forespeak.speculation.trace import Source
 from forespeak.ui.theme import DARK
@@ -31,7 +32,7 @@ from ui.fake_library import item
 from ui.hub_doubles import no_network
 from ui.models_doubles import pair as good_pair
 from ui.scripted_engine import ScriptedEngine
-from ui.wizard_doubles import FakeFinder, hub_group, some_models, wizard
+from ui.wizard_doubles import FakeFinder, Wizard, hub_group, some_models, wizard
 from ui.wizard_steps import (
     PATIENCE,
     after_test,
@@ -166,9 +167,16 @@ def test_a_restart_goes_on_where_it_was(qtbot: QtBot, tmp_path: Path) -> None:
         found(qtbot, world)
         assert world.controller.state == before
         assert world.page.stack.currentWidget() is world.page.keep
+        # Filled in once its models are known again.
+        keep = world.page.keep
+        assert keep.name.text().startswith("Llama-3.1-8B")
+        assert keep.looks_up.isVisible()
         world.page.next.click()
         qtbot.waitUntil(lambda: len(world.named.all()) == 1, timeout=PATIENCE)
-        assert world.named.all()[0].measurement == before.measurement
+        (pair,) = world.named.all()
+        assert pair.measurement == before.measurement
+        assert not pair.is_stale
+        assert pair.settings.sources == (Source.PROMPT_LOOKUP, Source.DRAFT_MODEL)
 
 
 def test_the_reasons_of_the_excluded_are_one_click_away(qtbot: QtBot, tmp_path: Path) -> None:
@@ -432,6 +440,53 @@ def test_other_settings_than_the_tested_ones_make_its_figures_old(qtbot: QtBot, 
         assert pair.settings.sources == (Source.DRAFT_MODEL,)
         assert pair.is_stale
         assert pair.measurement is not None
+
+
+def kept_as(qtbot: QtBot, world: Wizard, name: str) -> NamedPair:
+    """The pair at hand, tested and kept under a name, without lookups."""
+    after_test(qtbot, world)
+    world.controller.go(WizardStep.KEEP)
+    keep = world.page.keep
+    keep.name.setText(name)
+    keep.looks_up.click()
+    world.page.next.click()
+    qtbot.waitUntil(lambda: len(world.page.pairs.lines) == 1, timeout=PATIENCE)
+    return world.named.all()[0]
+
+
+def test_the_next_pair_of_the_same_models_begins_with_what_is_usual(qtbot: QtBot, tmp_path: Path) -> None:
+    with wizard(tmp_path) as world:
+        kept_as(qtbot, world, "Mine")
+        world.page.next.click()
+        with_target(qtbot, world)
+        world.controller.go(WizardStep.KEEP)
+        keep = world.page.keep
+        assert keep.name.text().startswith("Llama-3.1-8B")
+        assert keep.looks_up.isChecked()
+        # The first one is the default, and stays it.
+        assert not keep.default.isChecked()
+
+
+def test_a_pair_that_was_changed_since_is_not_changed_back(qtbot: QtBot, tmp_path: Path) -> None:
+    with wizard(tmp_path) as world:
+        pair = kept_as(qtbot, world, "Mine")
+        page, keeper = world.page, world.controller.keeper
+        page.pairs.lines[pair.id].retestRequested.emit(pair)
+        found(qtbot, world)
+        world.controller.go(WizardStep.KEEP)
+        assert (page.keep.name.text(), page.keep.default.isChecked()) == ("Mine", True)
+        keeper.rename(pair, "Renamed")
+        keeper.set_default(pair, False)
+        qtbot.waitUntil(lambda: [(each.name, each.is_default) for each in keeper.pairs] == [("Renamed", False)])
+        page.pairs.retestRequested.emit(keeper.pairs[0])
+        found(qtbot, world)
+        world.controller.go(WizardStep.KEEP)
+        assert (page.keep.name.text(), page.keep.default.isChecked()) == ("Renamed", False)
+        assert page.next.text() == "Update the pair"
+        page.next.click()
+        qtbot.waitUntil(lambda: world.step() is WizardStep.TARGET, timeout=PATIENCE)
+        (after,) = world.named.all()
+        assert (after.name, after.is_default, after.settings) == ("Renamed", False, pair.settings)
 
 
 def test_a_well_known_target_is_downloaded_in_the_first_step(qtbot: QtBot, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.preferences import LONGEST_DRAFT
 from forespeak.ui.theme import Theme
 from forespeak.ui.wizard_controller import WizardController, uses_model
+from forespeak.ui.wizard_state import WizardStep
 from forespeak.ui.wizard_tester import CheckStatus, Room
 from forespeak.ui.wizard_words import measured_words, times
 
@@ -113,6 +114,8 @@ class KeepStep(QWidget):
         layout.addWidget(scrolled(content, see_through=True))
         controller.tester.checkChanged.connect(self._show_check)
         controller.changed.connect(self._show_measured)
+        controller.foundChanged.connect(self._found_changed)
+        controller.keeper.kept.connect(self._forget)
         self._show_check()
 
     def set_theme(self, theme: Theme) -> None:
@@ -124,8 +127,7 @@ class KeepStep(QWidget):
 
     def begin(self) -> None:
         """The step is shown: fill in what is usual, unless this pair was being filled in already."""
-        controller, state = self._controller, self._controller.state
-        about = (state.target, state.chosen, state.pair_id)
+        controller, about = self._controller, self._about()
         if about != self._shown_for:
             self._shown_for = about
             settings = controller.settings
@@ -140,6 +142,25 @@ class KeepStep(QWidget):
         controller.look_for_parity()
         self._show_measured()
         self._settings_changed()
+
+    def _about(self) -> object:
+        """What is filled in, as it is kept now: a pair may have been changed in the list since."""
+        controller, state, pair = self._controller, self._controller.state, self._controller.pair
+        is_default = None if pair is None else pair.is_default
+        return state.target, state.chosen, state.pair_id, controller.usual_name, controller.settings, is_default
+
+    @Slot()
+    def _forget(self, *_: object) -> None:
+        """It was kept: the next one begins with what is usual, even of the same two models."""
+        self._shown_for = None
+
+    @Slot()
+    def _found_changed(self) -> None:
+        """After a restart the step may be on show before its pair is known."""
+        controller = self._controller
+        here = controller.state.step is WizardStep.KEEP and controller.line is not None
+        if here and self._about() != self._shown_for:
+            self.begin()
 
     @property
     def settings(self) -> PairSettings:
