@@ -14,6 +14,7 @@ from forespeak.errors import UserFacingError
 from forespeak.pairing.named_pair import ModelMark, NamedPair, PairSettings
 from forespeak.speculation.settings import Rule
 from forespeak.speculation.trace import Source
+from forespeak.ui.compare_conditions import conditions_of
 from forespeak.ui.compare_planning import forecast_of, history_until, lane_options, plan_of
 from forespeak.ui.compare_prompt_files import read_prompts
 from forespeak.ui.compare_values import PromptChoice, PromptKind, Setup
@@ -21,6 +22,7 @@ from forespeak.ui.preferences import Preferences
 
 TARGET, DRAFT, OTHER = Path("/m/target.gguf"), Path("/m/small.gguf"), Path("/m/other.gguf")
 LANES = (Lane("Off"), Lane("Lookup", (Source.PROMPT_LOOKUP,)))
+TODAY = conditions_of(Preferences())
 SUITE = (Prompt("coding", "a", "A"), Prompt("coding", "b", "B"), Prompt("math", "c", "C"))
 
 
@@ -32,7 +34,7 @@ def test_a_plan_takes_over_how_the_chat_computes() -> None:
     settings = LoadSettings(4096, reproducible=True, threads=3)
     preferences = replace(Preferences(), rule=Rule.REJECTION, load_settings=settings)
     wanted = setup(PromptChoice(PromptKind.SUITES, suites=(("coding", 1), ("math", 1))), minutes=2, temperature=0.7)
-    plan = plan_of(wanted, TARGET, preferences, SUITE, read_prompts)
+    plan = plan_of(wanted, TARGET, conditions_of(preferences), SUITE, read_prompts)
     assert [prompt.name for prompt in plan.prompts] == ["a", "c"]
     assert (plan.rule, plan.load_settings) == (Rule.REJECTION, settings)
     assert plan.budget_seconds == 120.0
@@ -43,7 +45,7 @@ def test_a_plan_takes_over_how_the_chat_computes() -> None:
 @pytest.mark.parametrize("kind", [PromptKind.CHAT, PromptKind.TYPED])
 def test_ones_own_words_are_private(kind: PromptKind) -> None:
     messages = (ChatMessage(Role.USER, "Hello"),) if kind is PromptKind.CHAT else ()
-    plan = plan_of(setup(PromptChoice(kind, "Hello", messages)), TARGET, Preferences(), SUITE, read_prompts)
+    plan = plan_of(setup(PromptChoice(kind, "Hello", messages)), TARGET, TODAY, SUITE, read_prompts)
     (prompt,) = plan.prompts
     assert prompt.private
     assert prompt.conversation == (ChatMessage(Role.USER, "Hello"),)
@@ -51,14 +53,14 @@ def test_ones_own_words_are_private(kind: PromptKind) -> None:
 
 def test_nothing_to_answer_is_told() -> None:
     with pytest.raises(UserFacingError, match="nothing to answer"):
-        plan_of(setup(PromptChoice(PromptKind.SUITES)), TARGET, Preferences(), SUITE, read_prompts)
+        plan_of(setup(PromptChoice(PromptKind.SUITES)), TARGET, TODAY, SUITE, read_prompts)
 
 
 def test_prompts_from_a_text_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("\ufeffWhy is snow quiet?\n", encoding="utf-8")
     choice = PromptChoice(PromptKind.FILE, file=file)
-    (prompt,) = plan_of(setup(choice), TARGET, Preferences(), SUITE, read_prompts).prompts
+    (prompt,) = plan_of(setup(choice), TARGET, TODAY, SUITE, read_prompts).prompts
     assert (prompt.category, prompt.name, prompt.text, prompt.private) == ("own", "mine", "Why is snow quiet?", True)
 
 
@@ -95,7 +97,7 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
 
 def test_an_estimate_claims_nothing_without_a_speed() -> None:
     choice = PromptChoice(PromptKind.SUITES, suites=(("coding", 2),))
-    plan = plan_of(setup(choice, repeats=3, tokens=100), TARGET, Preferences(), SUITE, read_prompts)
+    plan = plan_of(setup(choice, repeats=3, tokens=100), TARGET, TODAY, SUITE, read_prompts)
     unknown = forecast_of(plan, None, "")
     assert (unknown.runs, unknown.least, unknown.most) == (12, None, None)
     known = forecast_of(plan, 10.0, "By 10 tokens/s.")

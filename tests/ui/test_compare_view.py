@@ -14,9 +14,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
-from forespeak.engines.engine import Role
+from forespeak.compare.plan import Prompt
+from forespeak.engines.engine import LoadSettings, Role
 from forespeak.errors import UserFacingError
 from forespeak.models.memory import Fit, MemoryPlan
+from forespeak.speculation.settings import Rule, SamplingSettings
 from forespeak.speculation.trace import Source
 from forespeak.ui.compare_controller import CompareState
 from forespeak.ui.compare_entry import COMPARE_PAGE
@@ -474,6 +476,54 @@ def test_the_same_again_from_a_result(opened: Opener, qtbot: QtBot) -> None:
     assert found.page.tabs.currentIndex() == COMPARE_TAB
     lanes = found.page.setup.setup.lanes
     assert lanes[1].draft == plan_double().lanes[1].draft
+
+
+def test_the_same_again_is_measured_as_it_was_unless_one_objects(opened: Opener, qtbot: QtBot) -> None:
+    then = replace(
+        plan_double((Prompt("coding", "one", "Write"),)),
+        load_settings=LoadSettings(context_length=4096, threads=3),
+        rule=Rule.REJECTION,
+        sampling=SamplingSettings(temperature=0.7, top_k=12),
+        warm_up=False,
+    )
+    found = opened(DeskDouble({"k0": ("Rivers", OpenedDouble(then, values("k0", "Rivers")))}))
+    session, setup, measured = found.app.session, found.page.setup, found.desk.measured
+    assert not setup.conditions.isVisible()
+    found.page.history.openRequested.emit("k0")
+    qtbot.waitUntil(lambda: found.page.tabs.currentIndex() == RESULT_TAB)
+    QTest.mouseClick(found.page.result.again_button, Qt.MouseButton.LeftButton)
+    assert setup.conditions.isVisible()
+    assert ": a context of 4096 tokens, threads 3, rule rejection, sampling, no warm-up." in setup.conditions.text()
+    found.start()
+    qtbot.waitUntil(lambda: len(measured) == 1 and not found.view.controller.busy)
+    assert (measured[0].load_settings, measured[0].rule, measured[0].warm_up) == (then.load_settings, then.rule, False)
+    assert measured[0].sampling == then.sampling
+    qtbot.waitUntil(lambda: found.page.tabs.currentIndex() == RESULT_TAB)
+    found.page.show_tab(COMPARE_TAB)
+    # What is set the same by now needs no words.
+    before = session.preferences
+    session.set_preferences(replace(before, load_settings=then.load_settings, rule=then.rule))
+    assert ": sampling, no warm-up." in setup.conditions.text()
+    session.set_preferences(before)
+    QTest.mouseClick(setup.today_button, Qt.MouseButton.LeftButton)
+    assert not setup.conditions.isVisible()
+    assert not setup.today_button.isVisible()
+    found.start()
+    qtbot.waitUntil(lambda: len(measured) == 2 and not found.view.controller.busy)
+    assert (measured[1].load_settings, measured[1].rule) == (before.load_settings, before.rule)
+    assert measured[1].warm_up
+
+
+def test_another_target_is_measured_as_the_chat_is_set(opened: Opener, qtbot: QtBot) -> None:
+    then = replace(plan_double(), load_settings=LoadSettings(context_length=4096))
+    found = opened(DeskDouble({"k0": ("Rivers", OpenedDouble(then, values("k0", "Rivers")))}))
+    found.page.history.openRequested.emit("k0")
+    qtbot.waitUntil(lambda: found.page.tabs.currentIndex() == RESULT_TAB)
+    found.page.result.again_button.click()
+    assert "a context of 4096 tokens" in found.page.setup.conditions.text()
+    session = found.app.session
+    session.set_preferences(replace(session.preferences, target=found.app.folder / "other.gguf"))
+    assert not found.page.setup.conditions.isVisible()
 
 
 def open_kept(found: Opened, private: bool, qtbot: QtBot) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
 from typing import Protocol
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from forespeak.compare.control import Control
 from forespeak.compare.lanes import Plan
-from forespeak.compare.plan import Place
+from forespeak.compare.plan import Place, Prompt
 from forespeak.compare.runner import (
     Happening,
     Loading,
@@ -28,6 +29,7 @@ from forespeak.compare.runner import (
 from forespeak.errors import UserFacingError
 from forespeak.speculation.trace import Step
 from forespeak.ui.compare_reading import kind_words
+from forespeak.ui.compare_values import HistoryRow, ResultValues
 
 FRAME_MS = 33
 Listen = Callable[[Happening], None]
@@ -43,6 +45,32 @@ class Measuring(Protocol):
     def go_on(self, comparison: str, listen: Listen, control: Control) -> str:
         """Measure what is missing of one that was ended."""
         ...
+
+
+class KeptComparison(Protocol):
+    """One, read."""
+
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def values(self) -> ResultValues: ...
+
+
+class Removed(Protocol):
+    """What can be brought back."""
+
+    def undo(self) -> None: ...
+
+
+class Desk(Measuring, Protocol):
+    """What is kept, too. All of it blocks and raises UserFacingError."""
+
+    def rows(self, query: str) -> tuple[HistoryRow, ...]: ...
+    def open(self, comparison: str) -> KeptComparison: ...
+    def rename(self, comparison: str, name: str) -> None: ...
+    def remove(self, comparisons: tuple[str, ...]) -> Removed: ...
+    def read_prompts(self, path: Path) -> Sequence[Prompt]: ...
+    def export(self, comparison: str, kind: str, path: Path, private: bool, stopped: Callable[[], bool]) -> None: ...
 
 
 class CompareState(Enum):

@@ -17,6 +17,7 @@ from forespeak.errors import UserFacingError
 from forespeak.models.formats import model_stem
 from forespeak.pairing.named_pair import NamedPair
 from forespeak.speculation.trace import Source
+from forespeak.ui.compare_conditions import Conditions
 from forespeak.ui.compare_lanes_edit import LaneOption
 from forespeak.ui.compare_prompt_files import OWN
 from forespeak.ui.compare_values import Forecast, PromptChoice, PromptKind, Setup
@@ -30,12 +31,11 @@ def _tr(words: str) -> str:
     return QCoreApplication.translate("ComparePlanning", words)
 
 
-def plan_of(setup: Setup, target: Path, preferences: Preferences, suite: Sequence[Prompt], read: ReadPrompts) -> Plan:
+def plan_of(setup: Setup, target: Path, conditions: Conditions, suite: Sequence[Prompt], read: ReadPrompts) -> Plan:
     """Reads the file of prompts, if one was chosen. Raises UserFacingError."""
     prompts = prompts_of(setup.prompts, suite, read)
     if not prompts:
         raise UserFacingError("There is nothing to answer.", "No prompt was found.", "Choose other prompts.")
-    sampling = replace(preferences.sampling, temperature=setup.temperature)
     return Plan(
         target=target,
         lanes=setup.lanes,
@@ -43,10 +43,12 @@ def plan_of(setup: Setup, target: Path, preferences: Preferences, suite: Sequenc
         repeats=setup.repeats,
         tokens=setup.tokens,
         budget_seconds=None if setup.minutes is None else 60.0 * setup.minutes,
-        sampling=sampling,
-        rule=preferences.rule,
-        load_settings=preferences.load_settings,
-        text_sources=preferences.text_sources,
+        sampling=replace(conditions.sampling, temperature=setup.temperature),
+        rule=conditions.rule,
+        start=conditions.start,
+        warm_up=conditions.warm_up,
+        load_settings=conditions.load_settings,
+        text_sources=conditions.text_sources,
     )
 
 

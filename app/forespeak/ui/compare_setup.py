@@ -27,6 +27,8 @@ class CompareSetup(QWidget):
 
     startRequested = Signal(object)
     changed = Signal()
+    todayRequested = Signal()
+    """With the settings of today, and not with those of the comparison that is set up again"""
     modelsRequested = Signal()
     """There is no target: go and choose one."""
 
@@ -61,7 +63,11 @@ class CompareSetup(QWidget):
         self.minutes = whole_box(0, 600, self._changed)
         self.minutes.setSpecialValueText(self.tr("No limit"))
         self.minutes.setSuffix(self.tr(" min"))
+        self.conditions = words_label(variant="caption")
+        self.today_button = QPushButton(self.tr("Use today’s settings"))
         self._lay_out()
+        self.today_button.clicked.connect(self._today)
+        self.show_conditions("")
         self.lanes.changed.connect(self._changed)
         self.prompts.changed.connect(self._changed)
         self._check()
@@ -87,6 +93,8 @@ class CompareSetup(QWidget):
         add_row(form, self.tr("Temperature"), self.temperature, self.tr("At 0 the lanes should write the same words."))
         add_row(form, self.tr("Time limit"), self.minutes, self.tr("What is done by then is kept."))
         settings_column.addLayout(form)
+        settings_column.addWidget(self.conditions)
+        settings_column.addWidget(self.today_button, 0, Qt.AlignmentFlag.AlignLeft)
         settings_column.addStretch(1)
         both = SideBySide()
         both.add(lanes)
@@ -134,6 +142,14 @@ class CompareSetup(QWidget):
         if name:
             words = self.tr("{0}. The earlier comparison was of {1}.").format(words, name)
         self.target.setText(words)
+
+    def show_conditions(self, words: str) -> None:
+        """How it is measured, where that is not as the chat is set; nothing where it is."""
+        if not words and self.today_button.hasFocus():
+            self.take_focus()
+        self.conditions.setText(words)
+        self.conditions.setVisible(bool(words))
+        self.today_button.setVisible(bool(words))
 
     def set_obstacle(self, words: str) -> None:
         """Why nothing can start now, whatever is set here."""
@@ -245,6 +261,10 @@ class CompareSetup(QWidget):
             self.basis.hide()
         self._told = bool(problem)
         self.start_button.setAccessibleDescription(problem)
+
+    @Slot()
+    def _today(self) -> None:
+        self.todayRequested.emit()
 
     @Slot()
     def _start(self) -> None:

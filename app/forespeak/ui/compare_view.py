@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QFileDialog
 
 from forespeak.compare.lanes import Plan
-from forespeak.compare.plan import Prompt
 from forespeak.compare.prompts import suite_prompts
 from forespeak.engines.engine import Role
 from forespeak.errors import UserFacingError
@@ -21,40 +19,19 @@ from forespeak.pairing.pairs import FOLDER, NamedPairs
 from forespeak.ui.appearance import mark_style
 from forespeak.ui.background import Worker
 from forespeak.ui.compare_choices import LaneChoices, ScanLibrary
-from forespeak.ui.compare_controller import CompareController, CompareState, Measuring
+from forespeak.ui.compare_conditions import ChosenConditions
+from forespeak.ui.compare_controller import CompareController, CompareState, Desk, KeptComparison, Removed
 from forespeak.ui.compare_entry import COMPARE_PAGE
 from forespeak.ui.compare_export import Exporter
 from forespeak.ui.compare_lanes_edit import LaneOption
 from forespeak.ui.compare_memory import MemoryGate
 from forespeak.ui.compare_page import COMPARE_TAB, HISTORY_TAB, RESULT_TAB, ComparePage
 from forespeak.ui.compare_planning import forecast_of, history_until, plan_of
-from forespeak.ui.compare_values import Forecast, HistoryRow, ResultValues, Setup
+from forespeak.ui.compare_values import Forecast, HistoryRow, Setup
 from forespeak.ui.message_parts import plain_rate_of
 from forespeak.ui.pair_controller import Models, PairState
 from forespeak.ui.preferences import Preferences
 from forespeak.ui.session import Session
-
-
-class _Opened(Protocol):
-    @property
-    def plan(self) -> Plan: ...
-    @property
-    def values(self) -> ResultValues: ...
-
-
-class _Removed(Protocol):
-    def undo(self) -> None: ...
-
-
-class Desk(Measuring, Protocol):
-    """What is kept, too. All of it blocks and raises UserFacingError."""
-
-    def rows(self, query: str) -> tuple[HistoryRow, ...]: ...
-    def open(self, comparison: str) -> _Opened: ...
-    def rename(self, comparison: str, name: str) -> None: ...
-    def remove(self, comparisons: tuple[str, ...]) -> _Removed: ...
-    def read_prompts(self, path: Path) -> Sequence[Prompt]: ...
-    def export(self, comparison: str, kind: str, path: Path, private: bool, stopped: Callable[[], bool]) -> None: ...
 
 
 def no_library(_: Callable[[], bool]) -> Sequence[LibraryItem]:
@@ -79,7 +56,7 @@ class CompareView(QObject):
         self._page: ComparePage | None = None
         self._exporter: Exporter | None = None
         self._query = ""
-        self._opened: _Opened | None = None
+        self._opened: KeptComparison | None = None
         self._put_away = False
         self._asked = 0
         """Grows with each question about a set-up: older answers no longer count."""
@@ -101,6 +78,8 @@ class CompareView(QObject):
         self._exporter = Exporter(page, self._desk.export, self._failed)
         session = self._session
         self._gate = MemoryGate(page, self._worker, lambda: session.pair.check_memory, lambda: session.pair.status.plan)
+        self._conditions = ChosenConditions(session, page.setup)
+        self._conditions.changed.connect(self._estimate)
         self._choices.found.connect(self._show_choices)
         self._choices.failed.connect(self._failed)
         self._choices.picked.connect(page.setup.lanes.add_option)
@@ -156,6 +135,7 @@ class CompareView(QObject):
             return
         target = self._session.preferences.target
         page.setup.set_target(pair.name(target))
+        self._conditions.show()
         self._show_obstacle()
         if not self.controller.busy:
             self._choices.show_pair()
@@ -223,6 +203,7 @@ class CompareView(QObject):
         page.show_tab(COMPARE_TAB)
         if not self.controller.busy:
             page.show_setup()
+            self._conditions.forget()
             page.setup.choose_chat_prompt(history_until(self._system_prompt, before))
             page.setup.take_focus()
 
@@ -255,24 +236,29 @@ class CompareView(QObject):
         if page is None or target is None or not page.setup.can_start:
             return
         self._asked += 1
-        asked, setup, preferences = self._asked, page.setup.setup, self._session.preferences
+        asked, plan = self._asked, self._planning(page.setup.setup, target)
         rate, pairs = self._plain_rate(), NamedPairs(self._pairs_folder)
 
         def reckon() -> Forecast | None:
             try:
-                plan = plan_of(setup, target, preferences, self._suite, self._desk.read_prompts)
+                planned = plan()
             except (UserFacingError, ValueError):
                 return None
             kept = [each.current_measurement for each in pairs.of_target(target)]
             measured = rate or next((each.plain for each in kept if each is not None), None)
             words = "" if not measured else self.tr("By {0} tokens/s without speculation, measured here.")
-            return forecast_of(plan, measured, words.format(f"{measured:.1f}" if measured else ""))
+            return forecast_of(planned, measured, words.format(f"{measured:.1f}" if measured else ""))
 
         def reckoned(forecast: Forecast | None) -> None:
             if asked == self._asked and self._page is not None:
                 self._page.setup.set_forecast(forecast)
 
         self._worker.run(reckon, reckoned, self._failed)
+
+    def _planning(self, setup: Setup, target: Path) -> Callable[[], Plan]:
+        """Makes the plan, off the UI thread: it reads the file of prompts."""
+        conditions = self._conditions.current
+        return lambda: plan_of(setup, target, conditions, self._suite, self._desk.read_prompts)
 
     def _plain_rate(self) -> float | None:
         """Of the target, as the chat has measured it or an opened comparison."""
@@ -288,16 +274,14 @@ class CompareView(QObject):
 
     @Slot(object)
     def start(self, setup: Setup) -> None:
-        target, preferences = self._session.preferences.target, self._session.preferences
+        target = self._session.preferences.target
         if target is None or self.controller.busy or self._gate.asking:
             return
 
         def planned(plan: Plan) -> None:
             self._begin_if_it_fits(lambda: self.controller.start(plan, ""), plan)
 
-        self._worker.run(
-            lambda: plan_of(setup, target, preferences, self._suite, self._desk.read_prompts), planned, self._failed
-        )
+        self._worker.run(self._planning(setup, target), planned, self._failed)
 
     @Slot()
     def _resume(self) -> None:
@@ -388,7 +372,7 @@ class CompareView(QObject):
 
     @Slot(str)
     def _open(self, comparison: str, *, show: bool = True) -> None:
-        def opened(found: _Opened) -> None:
+        def opened(found: KeptComparison) -> None:
             if self._page is None:
                 return
             self._opened = found
@@ -401,7 +385,7 @@ class CompareView(QObject):
 
     @Slot(str, str)
     def _open_two(self, first: str, second: str) -> None:
-        def opened(found: tuple[_Opened, _Opened]) -> None:
+        def opened(found: tuple[KeptComparison, KeptComparison]) -> None:
             if self._page is not None:
                 self._page.show_two(found[0].values, found[1].values)
 
@@ -428,7 +412,7 @@ class CompareView(QObject):
 
     @Slot(object)
     def _delete(self, comparisons: tuple[str, ...]) -> None:
-        def removed(found: _Removed) -> None:
+        def removed(found: Removed) -> None:
             self._search(self._query)
             page = self._page
             if page is None:
@@ -442,7 +426,7 @@ class CompareView(QObject):
 
         self._worker.run(lambda: self._desk.remove(comparisons), removed, self._failed)
 
-    def _restore(self, removed: _Removed) -> None:
+    def _restore(self, removed: Removed) -> None:
         self._worker.run(removed.undo, lambda _: self._search(self._query), self._failed)
 
     @Slot(int)
@@ -465,6 +449,7 @@ class CompareView(QObject):
         page.show_tab(COMPARE_TAB)
         if not self.controller.busy:
             page.setup.take_plan(opened.plan)
+            self._conditions.take(opened.plan)
             page.setup.take_focus()
             if self._session.preferences.target != opened.plan.target:
                 page.setup.set_former_target(model_stem(opened.plan.target))
