@@ -231,7 +231,8 @@ class TestOutput:
         record = json.loads(results.read_text(encoding="utf-8"))
         assert record["complete"] is True
         assert len(record["runs"]) == 12
-        with lines.open(encoding="utf-8", newline="") as file:
+        assert lines.read_bytes().startswith(b"\xef\xbb\xbf")
+        with lines.open(encoding="utf-8-sig", newline="") as file:
             assert len(list(csv.DictReader(file))) == 12
 
     def test_ctrl_c_shows_what_is_there(

@@ -169,9 +169,11 @@ def test_reports_of_all_kinds(
     assert faults(record, schema()) == []
     assert len(record["runs"]) == 2 * 2 * 2
     assert {len(part["sha256"]) for model in record["models"] for part in model["parts"]} == {64}
-    with (tmp_path / "report.csv").open(encoding="utf-8", newline="") as file:
+    with (tmp_path / "report.csv").open(encoding="utf-8-sig", newline="") as file:
         assert {row["lane"] for row in csv.DictReader(file)} == {"Off", "small"}
     for name in files:
+        # Spreadsheets on Windows know UTF-8 by its mark alone; nothing else wants one.
+        assert Path(name).read_bytes().startswith(b"\xef\xbb\xbf") is name.endswith(".csv")
         text = Path(name).read_text(encoding="utf-8")
         assert words not in text
         assert str(tmp_path) not in text

@@ -325,7 +325,7 @@ class _Watcher:
         if self._json is not None:
             write_file(self._json, self.record.json_text())
         if self._csv is not None:
-            write_file(self._csv, self.record.csv_text())
+            write_file(self._csv, self.record.csv_text(), for_spreadsheets=True)
 
     def _show(self, running: Running) -> None:
         from forespeak.compare.table import way_label

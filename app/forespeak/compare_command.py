@@ -294,7 +294,8 @@ def _tell(result: ComparisonResult, journal: Journal, options: argparse.Namespac
         last = next(place for place, block in enumerate(blocks) if block == Heading(2, "To repeat it"))
         sys.stdout.write(text_of(blocks[:last]))
     for path in files:
-        write_file(path, write(path.suffix.lower().removeprefix(".")))
+        kind = path.suffix.lower().removeprefix(".")
+        write_file(path, write(kind), for_spreadsheets=kind == "csv")
     results = result.results
     if not results.complete:
         terminal.say(f"Go on with: forespeak compare --resume {journal.id[:_SHOWN_ID]}")

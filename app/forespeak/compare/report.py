@@ -164,10 +164,13 @@ def _pair_record(results: Results, pair: int, files: dict[str, Any]) -> dict[str
     }
 
 
-def write_file(path: Path, text: str) -> None:
-    """Put `text` in the place of the file at once, so that what is there is always whole. Raises UserFacingError."""
+def write_file(path: Path, text: str, *, for_spreadsheets: bool = False) -> None:
+    """Put `text` in the place of the file at once, so that what is there is always whole. Raises UserFacingError.
+
+    `for_spreadsheets`: with a byte order mark, without which those on Windows take UTF-8 for the system's own code.
+    """
     try:
-        write_whole(path, text)
+        write_whole(path, text.encode("utf-8-sig") if for_spreadsheets else text)
     except OSError as error:
         raise UserFacingError(
             f"The results could not be written to {path}.",

@@ -148,7 +148,7 @@ class ComparisonDesk:
             comparison_id=stored.id,
             name=stored.name,
         )
-        write_file(path, text)
+        write_file(path, text, for_spreadsheets=kind == "csv")
 
     def remove(self, comparisons: tuple[str, ...]) -> RemovedSeveral:
         removed: list[RemovedComparison] = []
