@@ -308,11 +308,25 @@ def test_charts_can_be_told_apart_in_grey(result: ComparisonResult) -> None:
     assert len(lightness) == 3
     neighbours = itertools.pairwise(lightness)
     assert all(abs(one - other) > 0.2 for one, other in neighbours)
-    hatches = set(re.findall(r"url\(#(hatch\d)\)", rates_chart(result)))
+    hatches = set(re.findall(r"url\(#(\w+)\)", rates_chart(result)))
     assert len(hatches) == 3
     dashes = re.findall(r'stroke-dasharray="([^"]*)"', acceptance_chart(result))
     # Each line, and its sign in the legend.
     assert (len(dashes), len(set(dashes))) == (4, 2)
+
+
+def test_lanes_without_drafts_are_all_grey_and_can_be_told_apart(tmp_path: Path) -> None:
+    warm = replace(OFF, name="Off, warm", temperature=0.8)
+    found = measured(plan(OFF, SMALL, warm, replace(SMALL, name="Small, warm", temperature=0.8)), tmp_path)[0]
+    root = ET.fromstring(rates_chart(found))
+    bars = [each.get("fill", "") for each in root.iter() if each.tag.endswith("rect")]
+    looks = dict.fromkeys(zip(bars[::2], bars[1::2], strict=True))
+    plain = [look for look in looks if look[0] == "#d0d0d0"]
+    assert (len(looks), len(plain), len(set(plain))) == (4, 2, 2)
+    assert len({fill for fill, _ in looks}) == 3
+    # The pattern of the second one is seen on its ground.
+    assert re.search(r'<pattern id="dark2"[^>]*><path [^>]*stroke="#4a4a4a"', rates_chart(found))
+    assert ("#d0d0d0", "url(#dark2)") in looks
 
 
 def test_charts_show_the_figures(result: ComparisonResult) -> None:

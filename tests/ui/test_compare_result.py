@@ -176,9 +176,28 @@ def luminance(colour: str) -> float:
 @pytest.mark.parametrize("theme", [LIGHT, DARK, LIGHT_COLOUR_BLIND, DARK_COLOUR_BLIND], ids=lambda theme: theme.name)
 def test_lanes_are_seen_on_the_card_without_colour(theme: Theme) -> None:
     ground = luminance(theme.card)
-    for colour in lane_colours(theme, 4):
+    for colour in lane_colours(theme, (True, False, False, False)):
         high, low = max(ground, luminance(colour)), min(ground, luminance(colour))
         assert (high + 0.05) / (low + 0.05) >= 3.0
+
+
+def test_lanes_without_drafts_are_grey_at_any_temperature(result: CompareResult) -> None:
+    off, drafted = values().lanes
+    lanes = (off, drafted, replace(off, name="Off, warm"), replace(drafted, name="Warm"))
+    result.show_result(values(lanes=lanes))
+    result.draw_charts()
+    plain, drafting = [True, False, True, False], lane_colours(LIGHT, (True, False, False))
+    assert lane_colours(LIGHT, plain) == [LIGHT.muted, drafting[1], LIGHT.muted, drafting[2]]
+    assert result.charts is not None
+    pictures = [key.grab().toImage().convertToFormat(QImage.Format.Format_RGB32) for key in result.charts._keys]
+    colourful = [
+        max(picture.pixelColor(x, y).hsvSaturation() for x in range(picture.width()) for y in range(picture.height()))
+        for picture in pictures
+    ]
+    assert max(colourful[0], colourful[2]) < min(colourful[1], colourful[3])
+    # A line and a point of its own for each.
+    grey = [picture.convertToFormat(QImage.Format.Format_Grayscale8) for picture in pictures]
+    assert all(one != other for number, one in enumerate(grey) for other in grey[:number])
 
 
 ROWS = (

@@ -192,6 +192,18 @@ def test_each_lane_runs_beside_the_one_that_it_is_compared_with(opened: Opener, 
     assert {left for left, _ in shown} == {"Off", "Off, temperature 0.8"}
 
 
+def test_off_beside_off_is_not_coloured_as_if_it_drafted(opened: Opener, qtbot: QtBot) -> None:
+    found = opened(DeskDouble(gate=threading.Event()))
+    what = found.page.setup.lanes.rows[0].what
+    what.setFocus()
+    QTest.keyClick(what, Qt.Key.Key_End)
+    found.start()
+    qtbot.waitUntil(lambda: found.view.controller.status.total > 0)
+    lanes = found.page.running.lanes
+    assert [lane.name.words for lane in lanes] == ["Off", "Off (2)"]
+    assert all(LIGHT.muted in lane.rate.styleSheet() for lane in lanes)
+
+
 def test_paused_gone_on_and_ended_by_buttons(opened: Opener, qtbot: QtBot) -> None:
     found = opened(DeskDouble(gate=threading.Event()))
     found.start()

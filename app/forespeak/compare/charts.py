@@ -1,11 +1,13 @@
 """Charts of a comparison as SVG, drawn by hand: they need no script, and can be told apart in grey.
 
-Lanes differ by their lightness and by a hatching of their own, lines by their dashes and marks.
+Lanes differ by their lightness and by a hatching of their own, lines by their dashes and marks. Those that draft
+nothing are all grey.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from unicodedata import east_asian_width
 
@@ -66,7 +68,7 @@ def rates_chart(result: ComparisonResult) -> str:
             rate = _rate(lane, category)
             if rate is not None:
                 end = _LABELS + rate.value * scale
-                parts.append(_bar(_LABELS, y, rate.value * scale, result.lanes.index(lane)))
+                parts.append(_bar(_LABELS, y, rate.value * scale, _look_of(result, lane)))
                 if rate.interval is not None:
                     low, high = _LABELS + rate.interval.low * scale, _LABELS + rate.interval.high * scale
                     at = y + _BAR / 2 - 1
@@ -103,14 +105,13 @@ def acceptance_chart(result: ComparisonResult) -> str:
         for place in range(count)
     ]
     for lane in lanes:
-        index = result.lanes.index(lane)
+        look = _look_of(result, lane)
         shares = lane.overall.figures.acceptance_by_position[:count]
         points = [(x_of(place), top + height * (1 - share)) for place, share in enumerate(shares)]
         path = " L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-        parts.append(_line(f"M{path}", index))
-        place = index % len(_LINES)
+        parts.append(_line(f"M{path}", look))
         parts += [
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{_LINES[place]}" class="mark lane{place}"/>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{_LINES[look.colour]}" class="mark lane{look.colour}"/>'
             for x, y in points
         ]
     bottom = top + height + 28
@@ -131,7 +132,7 @@ def drafting_chart(result: ComparisonResult) -> str:
         parts.append(f'<text x="{_LABELS}" y="{y + 10:.1f}">{_fitting(lane.lane.name, width)}</text>')
         y += 16
         parts += [
-            _bar(_LABELS, y, share * width, result.lanes.index(lane)),
+            _bar(_LABELS, y, share * width, _look_of(result, lane)),
             f'<rect x="{_LABELS}" y="{y:.1f}" width="{width}" height="{_BAR - 2}" class="frame"/>',
             f'<text x="{_LABELS + width + 6}" y="{y + _BAR - 3:.1f}" class="small">{share * 100:.0f} %</text>',
         ]
@@ -143,29 +144,47 @@ def _rate(lane: LaneResult, category: str) -> Estimate | None:
     return next((cell.figures.rate for cell in lane.cells if cell.category == category), None)
 
 
-def _bar(x: float, y: float, width: float, index: int) -> str:
-    fill, height = index % len(_FILLS), _BAR - 2
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The numbers of a lane's colour and of its hatching or dashes."""
+
+    colour: int
+    pattern: int
+
+
+def _look_of(result: ComparisonResult, lane: LaneResult) -> _Look:
+    """Grey for all that draft nothing, at whatever temperature; each has a pattern of its own."""
+    pattern = result.lanes.index(lane) % len(_HATCHES)
+    if lane.lane.is_off:
+        return _Look(0, pattern)
+    drafting = [each for each in result.lanes if not each.lane.is_off]
+    return _Look(1 + drafting.index(lane) % (len(_FILLS) - 1), pattern)
+
+
+def _bar(x: float, y: float, width: float, look: _Look) -> str:
+    height = _BAR - 2
     place = f'x="{x:.1f}" y="{y:.1f}" width="{max(width, 1.0):.1f}" height="{height}"'
-    return f'<rect {place} fill="{_FILLS[fill]}"/><rect {place} fill="url(#hatch{fill})" class="frame"/>'
+    # White would not be seen on the grey.
+    hatch = f"{'hatch' if look.colour else 'dark'}{look.pattern}"
+    return f'<rect {place} fill="{_FILLS[look.colour]}"/><rect {place} fill="url(#{hatch})" class="frame"/>'
 
 
 def _legend(result: ComparisonResult, lanes: Sequence[LaneResult], y: float, *, lines: bool = False) -> list[str]:
     parts = []
     for row, lane in enumerate(lanes):
-        at, index = y + 4 + row * 20, result.lanes.index(lane)
-        sign = _bar(_LABELS, at, 28, index)
+        at, look = y + 4 + row * 20, _look_of(result, lane)
+        sign = _bar(_LABELS, at, 28, look)
         if lines:
-            sign = _line(f"M{_LABELS} {at + 6:.1f} H{_LABELS + 28}", index)
+            sign = _line(f"M{_LABELS} {at + 6:.1f} H{_LABELS + 28}", look)
         name = _fitting(lane.lane.name, _WIDTH - _LABELS - _SIGN)
         parts += [sign, f'<text x="{_LABELS + _SIGN}" y="{at + 10:.1f}">{name}</text>']
     return parts
 
 
-def _line(path: str, index: int) -> str:
-    place, dashes = index % len(_LINES), _DASHES[index % len(_DASHES)]
+def _line(path: str, look: _Look) -> str:
     return (
-        f'<path d="{path}" fill="none" stroke="{_LINES[place]}" stroke-width="2.5" stroke-dasharray="{dashes}" '
-        f'class="lane{place}"/>'
+        f'<path d="{path}" fill="none" stroke="{_LINES[look.colour]}" stroke-width="2.5" '
+        f'stroke-dasharray="{_DASHES[look.pattern]}" class="lane{look.colour}"/>'
     )
 
 
@@ -189,9 +208,10 @@ def _fitting(words: str, room: float) -> str:
 
 def _svg(title: str, height: float, parts: Sequence[str], legend_rows: int) -> str:
     hatches = "".join(
-        f'<pattern id="hatch{index}" width="8" height="8" patternUnits="userSpaceOnUse">'
-        + (f'<path d="{path}" stroke="#ffffff" stroke-opacity="0.75" stroke-width="1.5"/>' if path else "")
+        f'<pattern id="{name}{index}" width="8" height="8" patternUnits="userSpaceOnUse">'
+        + (f'<path d="{path}" stroke="{colour}" stroke-opacity="0.75" stroke-width="1.5"/>' if path else "")
         + "</pattern>"
+        for name, colour in (("hatch", "#ffffff"), ("dark", "#4a4a4a"))
         for index, path in enumerate(_HATCHES)
     )
     whole = height + legend_rows * 20 + 10

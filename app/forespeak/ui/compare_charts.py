@@ -6,6 +6,7 @@ pyqtgraph draws those with axes. It takes half a second to import, so that happe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 from PySide6.QtCore import QRectF, Qt
@@ -27,8 +28,10 @@ _DASHES: tuple[list[float] | None, ...] = (None, [5, 3], [1.5, 2.5], [6, 2, 1.5,
 MOST_LANES = len(_SYMBOLS)
 
 
-def lane_colours(theme: Theme, lanes: int) -> list[str]:
-    """The plain lane is grey; the others take the colours of sources, which stay apart for colour-blind eyes."""
+def lane_colours(theme: Theme, plain: Sequence[bool]) -> list[str]:
+    """`plain`: which lanes draft nothing. They are grey, whatever their temperature; the others take the colours of
+    sources, which stay apart for colour-blind eyes.
+    """
     others = (
         theme.accepted_model.line,
         theme.accent,
@@ -36,22 +39,23 @@ def lane_colours(theme: Theme, lanes: int) -> list[str]:
         theme.corrected.line,
         theme.accepted_map_k.line,
     )
-    return [theme.muted, *(others[number % len(others)] for number in range(lanes - 1))]
+    free = cycle(others)
+    return [theme.muted if is_plain else next(free) for is_plain in plain]
 
 
 class LaneKey(Chart):
-    """A short piece of a lane's line, before its name."""
+    """A short piece of a lane's line, before its name. `plain`: which lanes draft nothing."""
 
-    def __init__(self, number: int, name: str, parent: QWidget | None = None) -> None:
+    def __init__(self, number: int, plain: Sequence[bool], name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._number = number
+        self._number, self._plain = number, tuple(plain)
         self.setFixedSize(34, 16)
         self.setAccessibleName(name)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        colour = QColor(lane_colours(self.theme, MOST_LANES)[self._number % MOST_LANES])
+        colour = QColor(lane_colours(self.theme, self._plain)[self._number])
         pen = QPen(colour, 2)
         dashes = _DASHES[self._number % MOST_LANES]
         if dashes is not None:
@@ -59,7 +63,7 @@ class LaneKey(Chart):
         painter.setPen(pen)
         painter.drawLine(1, 8, 33, 8)
         painter.setPen(QPen(colour, 1.5))
-        painter.setBrush(colour if self._number else QColor(self.theme.card))
+        painter.setBrush(QColor(self.theme.card) if self._plain[self._number] else colour)
         _paint_symbol(painter, _SYMBOLS[self._number % MOST_LANES], QRectF(13, 4, 8, 8))
         painter.end()
 
@@ -177,7 +181,7 @@ class _Plot(QWidget):
 
 
 class ResultCharts(QWidget):
-    """All charts of one result; colours by the lane's place, the plain lane first."""
+    """All charts of one result; lines and points by the lane's place, colours by its place among those that draft."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -226,8 +230,9 @@ class ResultCharts(QWidget):
             old.hide()
             old.deleteLater()
         self._keys, self._entries = [], []
+        plain = [lane.is_plain for lane in self._lanes]
         for number, lane in enumerate(self._lanes):
-            key, name, entry = LaneKey(number, lane.name), ElidedLabel(), QWidget()
+            key, name, entry = LaneKey(number, plain, lane.name), ElidedLabel(), QWidget()
             name.set_words(lane.name)
             row = QHBoxLayout(entry)
             row.setContentsMargins(4, 0, 12, 0)
@@ -283,7 +288,7 @@ class ResultCharts(QWidget):
         plot.wear(self._theme)
         categories = list(dict.fromkeys(rate.category for lane in self._lanes for rate in lane.rates))
         lanes = max(len(self._lanes), 1)
-        colours = lane_colours(self._theme, lanes)
+        colours = lane_colours(self._theme, [lane.is_plain for lane in self._lanes])
         spread = min(0.62 / lanes, 0.24)
         highest = 0.0
         words = []
@@ -304,7 +309,7 @@ class ResultCharts(QWidget):
                 x=_array(x), y=_array(y), left=_array(left), right=_array(right), beam=0.12, pen=pen
             )
             plot.plot.addItem(bars)
-            fill = QColor(self._theme.card) if number == 0 else QColor(colours[number])
+            fill = QColor(self._theme.card) if lane.is_plain else QColor(colours[number])
             plot.plot.addItem(
                 graph.ScatterPlotItem(x=x, y=y, symbol=_SYMBOLS[number % MOST_LANES], size=11, pen=pen, brush=fill)
             )
@@ -321,13 +326,14 @@ class ResultCharts(QWidget):
         plot = self.tokens
         plot.clear()
         plot.wear(self._theme)
-        colours = lane_colours(self._theme, max(len(self._lanes), len(self._recorded), 1))
+        plain = [lane.is_plain for lane in self._lanes] + [lane.is_plain for lane in self._recorded]
+        colours = lane_colours(self._theme, plain)
         longest, most = 0.0, 1
         words = []
         names = [lane.name for lane in self._lanes]
         for place, lane in enumerate(self._recorded):
             # A lane whose run failed was not recorded: the others keep their colours.
-            number = names.index(lane.name) if lane.name in names else place
+            number = names.index(lane.name) if lane.name in names else len(names) + place
             x, y, tokens = [0.0], [0], 0
             for end, step in zip(lane.ends, lane.steps, strict=True):
                 tokens += len(step.emitted)

@@ -25,7 +25,7 @@ class CompareRunning(QWidget):
         self._theme = LIGHT
         self._marks = MarkStyle.STRONG
         self._names: tuple[str, ...] = ()
-        self._plain = frozenset((0,))
+        self._plain = self._off = frozenset((0,))
         self._paused = False
         self.doing = words_label()
         self.doing.setProperty("heading", True)
@@ -93,12 +93,13 @@ class CompareRunning(QWidget):
 
     # -- what it is told
 
-    def begin(self, names: Sequence[str], plain: Collection[int] = (0,)) -> None:
+    def begin(self, names: Sequence[str], plain: Collection[int] = (0,), off: Collection[int] = (0,)) -> None:
         """A comparison starts with these lanes, of which `plain` are those that the others are compared with.
 
-        Two are shown: the plain one that ran last, and the other one that did.
+        Two are shown: the plain one that ran last, and the other one that did. `off`: those that draft nothing, which
+        may be among the others, too.
         """
-        self._names, self._plain = tuple(names), frozenset(plain)
+        self._names, self._plain, self._off = tuple(names), frozenset(plain), frozenset(off)
         wanted = min(len(self._names), 2)
         first = [
             next((n for n in range(len(names)) if (n in self._plain) is is_plain), 0) for is_plain in (True, False)
@@ -113,7 +114,7 @@ class CompareRunning(QWidget):
             lane.setVisible(number < wanted)
             lane.clear()
             if number < wanted:
-                lane.set_name(self._names[first[number]], is_plain=number == 0)
+                lane.set_name(self._names[first[number]], is_plain=first[number] in self._off)
         self.problem.hide()
         self.show_progress(0, 0, None)
         self.show_doing(self.tr("Starting"))
@@ -123,7 +124,7 @@ class CompareRunning(QWidget):
         is_plain = lane in self._plain
         view = self.lanes[0 if is_plain else 1]
         if view.name.words != self._names[lane]:
-            view.set_name(self._names[lane], is_plain=is_plain)
+            view.set_name(self._names[lane], is_plain=lane in self._off)
             view.clear()
         return view
 

@@ -303,7 +303,11 @@ class CompareView(QObject):
             return
         self._session.parity.stop()
         lanes, bases = plan.all_lanes, set(plan.bases.values())
-        page.running.begin([lane.name for lane in lanes], [n for n, lane in enumerate(lanes) if lane in bases])
+        page.running.begin(
+            [lane.name for lane in lanes],
+            [number for number, lane in enumerate(lanes) if lane in bases],
+            [number for number, lane in enumerate(lanes) if lane.is_off],
+        )
         page.show_running()
         page.show_tab(COMPARE_TAB)
         self._take_focus()
