@@ -121,5 +121,5 @@ def test_what_is_known_of_files_moves_with_the_models_folder(app: App) -> None:
     model.write_bytes(b"one")
     entry.set_models_folder(model.parent)
     assert desk._hash_of is not None
-    assert desk._hash_of(model)
+    assert desk._hash_of(model, lambda: False)
     assert FileHashes(model.parent).of(model) is not None

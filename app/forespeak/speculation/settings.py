@@ -168,13 +168,14 @@ class NgramCacheSettings:
     """When a count is trusted, for n-grams of 1, 2, ... tokens: how often it was seen, and how large a share of what
     followed the favourite must have. `context` is the text itself, `dynamic` what other texts have taught.
 
-    `n_max` bounds a draft. Beyond `dynamic_limit` n-grams the dynamic counts are forgotten. Raises ValueError for
-    values out of range, or if the four do not speak of the same sizes.
+    Three of four have to agree, where llama.cpp asks for two of three (one token) and half: what fewer agree on is
+    wrong too often. `n_max` bounds a draft. Beyond `dynamic_limit` n-grams the dynamic counts are forgotten. Raises
+    ValueError for values out of range, or if the four do not speak of the same sizes.
     """
 
     n_max: int = 8
     context_min_samples: tuple[int, ...] = (2, 2, 1, 1)
-    context_min_percent: tuple[int, ...] = (66, 50, 50, 50)
+    context_min_percent: tuple[int, ...] = (75, 75, 75, 75)
     dynamic_min_samples: tuple[int, ...] = (4, 3, 2, 2)
     dynamic_min_percent: tuple[int, ...] = (75, 66, 66, 66)
     dynamic_limit: int = 400_000

@@ -53,8 +53,8 @@ class CompareEntry(QObject):
             def library(cancelled: Callable[[], bool]) -> Sequence[LibraryItem]:
                 return users_library().scan(cancelled=cancelled)
 
-            def hash_of(path: Path) -> str | None:
-                return FileHashes(self._models_folder).sha256(path)
+            def hash_of(path: Path, stopped: Callable[[], bool]) -> str | None:
+                return FileHashes(self._models_folder).sha256(path, stopped)
 
             desk = ComparisonDesk(self._where.data / FOLDER, self._connect, hash_of)
             self._view = CompareView(self._session, desk, self._where.data, self._models, library)
