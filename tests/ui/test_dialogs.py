@@ -116,3 +116,14 @@ def test_the_log_does_not_grow_for_ever(tmp_path: Path) -> None:
     write_log(path, "report", "trace")
     assert path.stat().st_size < 1000
     assert path.with_suffix(".old").stat().st_size == MAX_LOG_BYTES + 1
+
+
+@pytest.mark.parametrize("words", ["Short.", "A sentence that goes over several lines of the dialog. " * 6])
+def test_a_dialog_is_as_high_as_its_sentences_need(qtbot: QtBot, words: str) -> None:
+    dialog = ErrorDialog(UserFacingError("It could not be loaded.", words, "Choose another one."))
+    qtbot.addWidget(dialog)
+    dialog.show()
+    last = max(label.geometry().bottom() for label in dialog.findChildren(QLabel))
+    gap = button(dialog, "OK").mapTo(dialog, button(dialog, "OK").rect().topLeft()).y() - last
+    assert 0 < gap < 40
+    assert all(label.height() >= label.heightForWidth(label.width()) for label in dialog.findChildren(QLabel))

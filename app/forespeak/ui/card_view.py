@@ -6,8 +6,9 @@ from urllib.parse import urljoin
 
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QGuiApplication, QHelpEvent, QResizeEvent
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPushButton, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QPushButton, QToolTip, QVBoxLayout, QWidget
 
+from forespeak.ui.dialogs import FittedDialog
 from forespeak.ui.message_body import MessageBody
 from forespeak.ui.plain_label import PlainLabel
 from forespeak.ui.text_look import Look
@@ -98,7 +99,7 @@ class CardView(QWidget):
         return False
 
 
-class LinkDialog(QDialog):
+class LinkDialog(FittedDialog):
     """Where a link of a stranger's text leads, before it is opened."""
 
     def __init__(self, address: str, parent: QWidget | None = None) -> None:
@@ -131,7 +132,6 @@ class LinkDialog(QDialog):
         layout.setSpacing(10)
         for widget in (title, where, buttons):
             layout.addWidget(widget)
-        self.setMinimumWidth(440)
 
     @Slot()
     def _open(self) -> None:

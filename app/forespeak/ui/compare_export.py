@@ -8,22 +8,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Slot
-from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QFileDialog, QPushButton, QVBoxLayout
 
 from forespeak.errors import UserFacingError
 from forespeak.ui.background import Worker
 from forespeak.ui.compare_page import ComparePage
+from forespeak.ui.dialogs import FittedDialog
 from forespeak.ui.plain_label import PlainLabel
 
 PICTURE = "png"
 Export = Callable[[str, str, Path, bool, Callable[[], bool]], None]
 
 
-class PrivateDialog(QDialog):
+class PrivateDialog(FittedDialog):
     """Asks before one's own words go into a file that may be passed on. Not ticked to begin with."""
 
     def __init__(self, parent: ComparePage) -> None:
-        super().__init__(parent)
+        super().__init__(parent, width=420)
         self.setWindowTitle(self.tr("Save the result"))
         text = PlainLabel(self.tr("This comparison was made on your own text. It is left out unless you want it in."))
         text.setWordWrap(True)
@@ -39,7 +40,6 @@ class PrivateDialog(QDialog):
         column.setSpacing(12)
         for widget in (text, self.box, buttons):
             column.addWidget(widget)
-        self.setMinimumWidth(420)
 
 
 class Exporter(QObject):

@@ -12,6 +12,7 @@ from forespeak.compare.lanes import Plan
 from forespeak.models.memory import Fit, MemoryPlan, SuggestionKind
 from forespeak.ui.background import Worker
 from forespeak.ui.compare_parts import words_label
+from forespeak.ui.dialogs import FittedDialog
 from forespeak.ui.pair_controller import MemoryCheck
 from forespeak.ui.plain_label import PlainLabel
 
@@ -35,11 +36,11 @@ def too_large(plan: Plan, check: MemoryCheck, loaded: MemoryPlan | None) -> tupl
     return tuple(found)
 
 
-class MemoryDialog(QDialog):
+class MemoryDialog(FittedDialog):
     """What does not fit, and what would; to measure it all the same is not what Return does."""
 
     def __init__(self, found: Sequence[TooLarge], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, width=460)
         self.setObjectName("memoryDialog")
         self.setWindowTitle(self.tr("Not enough memory"))
         title = PlainLabel(self.tr("This comparison does not fit into memory"))
@@ -64,7 +65,6 @@ class MemoryDialog(QDialog):
         column.setSpacing(12)
         for widget in (title, *self.words, more, buttons):
             column.addWidget(widget)
-        self.setMinimumWidth(460)
         self.cancel_button.setFocus()
 
     def _words_of(self, found: TooLarge, *, alone: bool) -> str:

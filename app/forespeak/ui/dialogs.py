@@ -7,7 +7,7 @@ import traceback
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, QUrl, Slot, qVersion
-from PySide6.QtGui import QDesktopServices, QFontDatabase, QGuiApplication
+from PySide6.QtGui import QDesktopServices, QFontDatabase, QGuiApplication, QShowEvent
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -24,7 +24,22 @@ from forespeak.ui.plain_label import PlainLabel
 Problem = UserFacingError | Failed | Died
 
 
-class ErrorDialog(QDialog):
+class FittedDialog(QDialog):
+    """At least so many pixels wide, and then as high as its sentences need: Qt reckons that for a narrower one."""
+
+    def __init__(self, parent: QWidget | None = None, *, width: int = 440) -> None:
+        super().__init__(parent)
+        self.setMinimumWidth(width)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        # By now the parts have their fonts.
+        layout = self.layout()
+        if not event.spontaneous() and layout is not None and layout.hasHeightForWidth():
+            self.resize(self.width(), layout.totalHeightForWidth(self.width()))
+        super().showEvent(event)
+
+
+class ErrorDialog(FittedDialog):
     """What happened, why, and what to do; the details fold out and can be copied."""
 
     def __init__(self, problem: Problem, parent: QWidget | None = None) -> None:
@@ -57,7 +72,6 @@ class ErrorDialog(QDialog):
             layout.addWidget(box)
         layout.addStretch(1)
         layout.addWidget(buttons)
-        self.setMinimumWidth(440)
 
 
 def end_question(dialog: QDialog, layout: QVBoxLayout, buttons: QDialogButtonBox) -> None:
@@ -67,7 +81,6 @@ def end_question(dialog: QDialog, layout: QVBoxLayout, buttons: QDialogButtonBox
     layout.addSpacing(6)
     layout.addStretch(1)
     layout.addWidget(buttons)
-    dialog.setMinimumWidth(440)
 
 
 def details_box(text: str) -> QPlainTextEdit:

@@ -10,7 +10,6 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import (
     QButtonGroup,
     QCheckBox,
-    QDialog,
     QDialogButtonBox,
     QFileDialog,
     QFrame,
@@ -22,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from forespeak.models.library import ImportWay
-from forespeak.ui.dialogs import end_question
+from forespeak.ui.dialogs import FittedDialog, end_question
 from forespeak.ui.drop_veil import say_in_zone
 from forespeak.ui.form import caption
 from forespeak.ui.model_details import breakable
@@ -56,7 +55,7 @@ class ImportVeil(QFrame):
         self.raise_()
 
 
-class ImportDialog(QDialog):
+class ImportDialog(FittedDialog):
     """Asks how files are to come into the models folder, and whether to ask again."""
 
     def __init__(self, paths: Sequence[Path], parent: QWidget | None = None) -> None:

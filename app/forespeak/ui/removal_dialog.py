@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QVBoxLayout, QWidget
 
 from forespeak.models.library import LibraryItem
 from forespeak.models.sizes import size_words
-from forespeak.ui.dialogs import end_question
+from forespeak.ui.dialogs import FittedDialog, end_question
 from forespeak.ui.model_details import breakable
 from forespeak.ui.plain_label import PlainLabel
 
 
-class RemovalDialog(QDialog):
+class RemovalDialog(FittedDialog):
     """Accepted: remove it. Enter alone does not."""
 
     def __init__(self, item: LibraryItem, *, in_use: bool, parent: QWidget | None = None) -> None:
