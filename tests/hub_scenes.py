@@ -105,7 +105,7 @@ class Scene:
                 tokens=token_store(keyring or NoKeyring()),
                 connect=lambda _: hub,
                 make_queue=make_queue,
-                measure=lambda: MACHINE,
+                measure=lambda _: MACHINE,
                 parent=view,
             )
 

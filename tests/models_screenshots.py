@@ -195,7 +195,7 @@ def take(name: str, target: Path) -> None:
 
     def hub(view: ModelsView) -> HubParts:
         return HubParts(
-            where.config, lambda: where.models, view.items, cache=where.cache, measure=lambda: machine, parent=view
+            where.config, lambda: where.models, view.items, cache=where.cache, measure=lambda _: machine, parent=view
         )
 
     entry = session.findChild(ModelsEntry)

@@ -97,7 +97,7 @@ class Desk:
             tokens=token_store(keyring),
             connect=lambda _: self.hub,
             make_queue=make_queue,
-            measure=lambda: machine,
+            measure=lambda _: machine,
             judge=self._judge,
         )
         self.view: HubView = self.parts.make_tabs()

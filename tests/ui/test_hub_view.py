@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from forespeak.models.download_record import DownloadState
 from forespeak.models.formats import ModelFormat
 from forespeak.models.hub_files import HubFile, HubFileGroup
 from forespeak.models.hub_results import SearchQuery
-from forespeak.models.machine_memory import Machine
+from forespeak.models.machine_memory import Gpu, Machine
 from forespeak.ui.file_groups import GroupRow
 from forespeak.ui.hub_view import MachineWatch
 from ui.hub_desk import Desk
@@ -132,14 +133,18 @@ def test_memory_decides_what_is_recommended(make: MakeDesk) -> None:
 def test_the_memory_is_measured_now_and_then() -> None:
     measured: list[int] = []
 
-    def measure() -> Machine:
+    def measure(gpus: Sequence[Gpu]) -> Machine:
         measured.append(1)
-        return MACHINE
+        return replace(MACHINE, gpus=tuple(gpus))
 
-    watch = MachineWatch(measure)
+    cards = [Gpu("A card", 48 * GB, 48 * GB)]
+    watch = MachineWatch(measure, lambda: cards)
     assert watch.fits(GB)
     assert not watch.fits(40 * GB)
     assert len(measured) == 1
+    assert watch.look()
+    assert watch.fits(40 * GB)
+    assert not watch.look(), "asked a moment ago"
 
 
 def test_what_is_loaded_of_a_download() -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partialmethod
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from forespeak.engines.devices import Device
 from forespeak.models import moving
 from forespeak.models.download_record import DownloadState
 from forespeak.models.folders import Folders
@@ -308,3 +311,33 @@ def test_the_theme_reaches_the_page(
     index = page.table.currentIndex()
     spot = page.table.visualRect(index).center() + page.table.viewport().pos()
     assert seen.pixelColor(spot.x() + 60, spot.y() + 20).name() == "#123456"
+
+
+def test_a_model_too_large_for_main_memory_may_fit_on_the_graphics_card(
+    qtbot: QtBot,
+    where: Folders,
+    open_app: Callable[..., tuple[App, ModelsEntry]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = put_model(where.models)
+    little = SimpleNamespace(total=64 << 20, available=32 << 20)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: little)
+    card = Device("CUDA0", "A card", "GPU", 24 << 30, 24 << 30, "CUDA")
+    asked = threading.Event()
+
+    def gpus() -> tuple[Device, ...]:
+        assert threading.current_thread() is not threading.main_thread(), "it may take a second"
+        asked.wait(20)
+        return (card,)
+
+    monkeypatch.setattr("forespeak.engines.device_list.gpus", gpus)
+    app, entry = open_app()
+    page_of(qtbot, app, entry)
+    controller = entry.view().controller
+
+    def words() -> str:
+        return controller.state.fits[path].words
+
+    assert words() == "Too large"
+    asked.set()
+    qtbot.waitUntil(lambda: path in controller.state.fits and words() == "Fits", timeout=20_000)

@@ -39,9 +39,14 @@ OPTIONS = {
 
 def machine_now() -> Machine:
     """The machine's memory with the GPUs that the engine can use. Takes a second where there are such; reads files."""
+    return now(gpus_now())
+
+
+def gpus_now() -> list[Gpu]:
+    """The GPUs that the engine can use, and what is free there. Takes a second where there are such."""
     from forespeak.engines.device_list import gpus
 
-    return now(as_gpus(gpus()))
+    return as_gpus(gpus())
 
 
 def as_gpus(devices: Sequence[Device]) -> list[Gpu]:

@@ -16,7 +16,8 @@ from forespeak.models.hub_files import HubFileGroup
 from forespeak.models.hub_settings import HubSettingsFile
 from forespeak.models.hub_token import TokenStore
 from forespeak.models.library import LibraryItem
-from forespeak.models.machine_memory import Machine
+from forespeak.models.machine_memory import Gpu, Machine
+from forespeak.pairing.load_plan import gpus_now
 from forespeak.ui.discover import DiscoverTab
 from forespeak.ui.downloads_controller import DownloadsController, Queue
 from forespeak.ui.downloads_tab import DownloadsTab
@@ -46,13 +47,14 @@ class HubParts(QObject):
         tokens: TokenStore | None = None,
         connect: Callable[[HubClient], HubLike] = Hub,
         make_queue: MakeQueue = DownloadQueue,
-        measure: Callable[[], Machine] = machine_memory.now,
+        measure: Callable[[Sequence[Gpu]], Machine] = machine_memory.now,
+        gpus: Callable[[], Sequence[Gpu]] = gpus_now,
         judge: JudgeRemote | None = None,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._models_folder, self._items = models_folder, items
-        self.machine = MachineWatch(measure)
+        self.machine = MachineWatch(measure, gpus)
         self.account = HubAccount(HubSettingsFile(config), tokens or TokenStore(), connect, self)
         self.controller = HubController(self.account, self)
         self.downloads = DownloadsController(

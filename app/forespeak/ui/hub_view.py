@@ -15,7 +15,7 @@ from forespeak.models.download_queue import Download
 from forespeak.models.download_record import DownloadState
 from forespeak.models.hub_files import HubFileGroup
 from forespeak.models.library import LibraryItem
-from forespeak.models.machine_memory import Machine
+from forespeak.models.machine_memory import Gpu, Machine
 from forespeak.models.memory import Fit, fit_of
 from forespeak.ui.background import Worker
 from forespeak.ui.discover import DiscoverTab
@@ -39,19 +39,37 @@ class Compare(Protocol):
 
 
 class MachineWatch:
-    """This machine's memory, measured at most every few seconds. May be asked from any thread."""
+    """This machine's memory, measured at most every few seconds, with the GPUs that `look` found last.
 
-    def __init__(self, measure: Callable[[], Machine]) -> None:
-        self._measure = measure
+    May be asked from any thread. `gpus` may take a second.
+    """
+
+    def __init__(self, measure: Callable[[Sequence[Gpu]], Machine], gpus: Callable[[], Sequence[Gpu]] = tuple) -> None:
+        self._measure, self._ask_gpus = measure, gpus
         self._lock = threading.Lock()
+        self._gpus: tuple[Gpu, ...] = ()
+        self._looked = -_FRESH_SECONDS
         self._last: tuple[float, Machine] | None = None
 
     def __call__(self) -> Machine:
         with self._lock:
             now = time.monotonic()
             if self._last is None or now - self._last[0] > _FRESH_SECONDS:
-                self._last = (now, self._measure())
+                self._last = (now, self._measure(self._gpus))
             return self._last[1]
+
+    def look(self) -> bool:
+        """Ask for the GPUs, off the UI thread. Whether they, or what is free there, are other than before."""
+        with self._lock:
+            asked, self._looked = self._looked, time.monotonic()
+            if self._looked - asked < _FRESH_SECONDS:
+                return False
+        found = tuple(self._ask_gpus())
+        with self._lock:
+            if found == self._gpus:
+                return False
+            self._gpus, self._last = found, None
+            return True
 
     def fits(self, size_bytes: int) -> bool:
         return fit_of(size_bytes, self()) is not Fit.TOO_LARGE

@@ -112,6 +112,16 @@ class ModelsView(QObject):
             self.hub.downloads.finished.connect(self.controller.rescan)
             self.controller.start()
             self.resume_downloads()
+            self.look_at_machine()
+
+    def look_at_machine(self) -> None:
+        """Find out what the graphics processors have free, and judge the library by that."""
+
+        def seen(changed: bool) -> None:
+            if changed:
+                self.controller.rescan()
+
+        self._session.file_worker.run(self.hub.machine.look, seen)
 
     def ask_repo(self, name: str, cancelled: Callable[[], bool]) -> HubRepo | None:
         """What a repo holds. Waits for the network; raises UserFacingError; None where it was cancelled."""
@@ -139,6 +149,7 @@ class ModelsView(QObject):
         mine.addedFoldersChanged.connect(self._added_changed)
         mine.moveRequested.connect(self._move)
         self._count_downloads(self.hub.downloads.running)
+        self._session.window.pageShown.connect(self._page_shown)
         self._session.preferencesChanged.connect(self._show_preferences)
         self._show_preferences(self._session.preferences)
         self.begin()
@@ -214,6 +225,12 @@ class ModelsView(QObject):
     def _use_pair(self, target: Path, draft: Path) -> None:
         self._session.pair_view.pick_pair(target, draft)
         self._session.window.show_page(CHAT_PAGE)
+
+    @Slot(str)
+    def _page_shown(self, name: str) -> None:
+        if name == MODELS_PAGE:
+            # A pair that was loaded since, or given back, has changed what is free.
+            self.look_at_machine()
 
     @Slot(object, bool)
     def _use(self, path: Path, as_draft: bool) -> None:
