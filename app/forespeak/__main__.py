@@ -6,6 +6,9 @@ import multiprocessing
 import sys
 from pathlib import Path
 
+_COMPUTING = frozenset({"chat", "bench", "parity", "compare", "pair", "self-test"})
+"""The commands that load a model into this process."""
+
 
 def main() -> int:
     """Returns the exit code: 0, 2 for what the user can mend, 1 for our bugs."""
@@ -14,6 +17,10 @@ def main() -> int:
     # Imported here and not above: the engine process imports this module anew and needs neither.
     model = _model(sys.argv[1:])
     if len(sys.argv) > 1 and model is None:
+        if sys.argv[1] in _COMPUTING:
+            from forespeak.engines import huge_pages
+
+            huge_pages.begin_again()
         from forespeak import cli
 
         return cli.run(sys.argv[1:])

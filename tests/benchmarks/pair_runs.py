@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.relatives import relative
 from forespeak.compare.prompts import CATEGORIES, suite
+from forespeak.engines import huge_pages
 from forespeak.engines.engine import ChatMessage, GenerationRequest, LoadRequest, LoadSettings, Role
 from forespeak.engines.llamacpp.engine import LlamaEngine
 from forespeak.speculation.events import Finished
@@ -54,6 +55,8 @@ def filters(temperature: float, seed: int = 0) -> SamplingSettings:
 
 def load(target: str, draft: str | None, *, threads: int | None = None, context: int = 4096) -> LlamaEngine:
     """An engine with a pair of relatives. `threads` None: as the app does it, watching what others leave."""
+    # The window's engine and the commands have huge pages.
+    huge_pages.begin_again()
     engine = LlamaEngine(lambda _target, _draft: None)
     request = LoadRequest(relative(target), relative(draft) if draft else None, LoadSettings(context, threads=threads))
     loaded = engine.load(request, lambda _: None, lambda: False)

@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from forespeak.engines import huge_pages
 from forespeak.engines.engine import (
     Body,
     ChatMessage,
@@ -85,6 +86,12 @@ def test_a_request_is_answered_in_order_and_ends_once(host: Host) -> None:
     bodies = host.until_last(host.say("50"))
     assert [body.index for body in bodies if isinstance(body, Step)] == list(range(51))
     assert [is_last(body) for body in bodies] == [False] * 51 + [True]
+
+
+@pytest.mark.skipif(huge_pages.tunables({}) is None, reason="only the GNU C library on Linux can be told")
+def test_the_engine_has_huge_pages(host: Host) -> None:
+    host.load()
+    assert huge_pages.tunables(psutil.Process(host.pid).environ()) is None
 
 
 def test_a_load_tells_its_progress_and_uses_the_pair_check(host: Host) -> None:

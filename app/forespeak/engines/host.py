@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from forespeak.engines import huge_pages
 from forespeak.engines.bundles import bundle_seconds, register_compact_pickles
 from forespeak.engines.by_format import EngineByFormat
 from forespeak.engines.engine import (
@@ -202,7 +203,8 @@ class _Child:
             name="forespeak-engine",
             daemon=True,
         )
-        self.process.start()
+        with huge_pages.for_children():
+            self.process.start()
         theirs.close()
         self.alive = True
         # Nobody reads yet, so a child that dies this early ends all of them, wherever it broke off.

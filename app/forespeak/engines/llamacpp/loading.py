@@ -100,8 +100,8 @@ def _remedy(setting: ModelSetting) -> str:
 def _fits_twice(path: Path, setting: ModelSetting) -> bool:
     """Whether the weights may be copied into memory of our own.
 
-    A processor reads them from there one to two per cent faster than from a mapped file. Where memory is short the
-    mapped file is better: the system may drop parts of it and read them again.
+    A processor reads them faster from there, in huge pages (`huge_pages.py`), than from a mapped file. Where memory is
+    short the mapped file is better: the system may drop parts of it and read them again.
     """
     return not setting.on_gpu and psutil.virtual_memory().available > 2.5 * _size(path)
 
