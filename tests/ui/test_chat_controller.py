@@ -62,6 +62,15 @@ def tick(app: App, source: Source) -> None:
     speculation.menu.close()
 
 
+def rename(app: App, words: str) -> None:
+    """Give the open chat another name in the list."""
+    app.commands["rename"].trigger()
+    editor = app.window.chats.view.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit)
+    editor.setText(words)
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+
+
 def texts(app: App) -> list[str]:
     return [item.text for item in app.session.chats.items]
 
@@ -370,11 +379,7 @@ def test_undo_in_the_composer_is_for_its_own_text_first(qtbot: QtBot, make_app: 
 def test_a_renamed_chat_keeps_its_name(qtbot: QtBot, make_app: AppMaker) -> None:
     app = make_app()
     send(qtbot, app, "First words")
-    app.commands["rename"].trigger()
-    editor = app.window.chats.view.findChild(QLineEdit)
-    assert isinstance(editor, QLineEdit)
-    editor.setText("旅行計畫:京都 🍁")
-    QTest.keyClick(editor, Qt.Key.Key_Return)
+    rename(app, "旅行計畫:京都 🍁")
     qtbot.waitUntil(lambda: app.store.chats()[0].title == "旅行計畫:京都 🍁")
     send(qtbot, app, "Second message")
     assert app.store.chats()[0].title == "旅行計畫:京都 🍁"
@@ -528,11 +533,7 @@ def test_speculation_that_is_off_is_said_in_every_chat(qtbot: QtBot, make_app: A
 def test_the_window_is_named_after_a_renamed_chat(qtbot: QtBot, make_app: AppMaker) -> None:
     app = make_app()
     send(qtbot, app, "First words")
-    app.commands["rename"].trigger()
-    editor = app.window.chats.view.findChild(QLineEdit)
-    assert isinstance(editor, QLineEdit)
-    editor.setText("Another name")
-    QTest.keyClick(editor, Qt.Key.Key_Return)
+    rename(app, "Another name")
     qtbot.waitUntil(lambda: app.window.windowTitle().startswith("Another name"))
 
 
