@@ -170,6 +170,7 @@ def test_a_paused_draft_that_would_pay_by_now_says_what_keeps_it() -> None:
     index = 0
     while controller.active:
         index += 1
+        controller.worth_testing([0.5, 0.5])
         controller.observe(played_step(index, [0.5, 0.5], 2, 0, 0, costs))
     controller.acceptance = Acceptance()
 

@@ -166,16 +166,16 @@ def test_whole_drafts_follow_the_targets_distribution(rule: Rule) -> None:
     assert found.p > UNLIKELY
 
 
-STEEP = Costs(((1, 0.020), (2, 0.026), (5, 0.044), (9, 0.068), (17, 0.116)), 0.0002)
+STEEP = Costs(((1, 0.020), (2, 0.028), (5, 0.050), (9, 0.080), (17, 0.140)), 0.0002)
 """Checking costs much more than drafting: a controller that may drop tokens will."""
 
 
 def test_dropping_unlikely_samples_would_bias_the_rejection_rule() -> None:
     """The negative control of `drops_tokens`, and the same costs without it."""
-    wrong = runs(Rule.REJECTION, costs=STEEP, drops_tokens=True, count=600)
-    assert wrong.dropped > 100
+    wrong = runs(Rule.REJECTION, costs=STEEP, drops_tokens=True, count=1000)
+    assert wrong.dropped > 300
     assert wrong.p < 1e-7
-    assert runs(Rule.REJECTION, costs=STEEP, count=600).p > UNLIKELY
+    assert runs(Rule.REJECTION, costs=STEEP, count=1000).p > UNLIKELY
 
 
 class ForgetsTheDraft(Sampler):

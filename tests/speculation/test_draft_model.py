@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -284,19 +285,69 @@ def always_five(prefix: tuple[int, ...]) -> Row:
 class Reader:
     """A gate that lets a draft model read no more than `most` tokens, and draft on as long as the loop wants."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int = 99) -> None:
         self.most = most
         self.asked: list[int] = []
+        self.told: list[float] = []
+        """The draft's confidences in the tokens of its newest draft."""
 
     def may_read(self, unread: int) -> int:
         self.asked.append(unread)
         return min(unread, self.most)
 
-    def worth_another(self, probabilities: Sequence[float]) -> bool:
+    def worth_another(self, confidences: Sequence[float]) -> bool:
         return True
 
-    def worth_testing(self, probabilities: Sequence[float]) -> int:
-        return len(probabilities)
+    def worth_testing(self, confidences: Sequence[float]) -> int:
+        self.told = list(confidences)
+        return len(confidences)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("rule", Rule)
+def test_its_confidence_is_its_lead_where_it_draws_with_the_target_and_else_a_probability(
+    rule: Rule, temperature: float
+) -> None:
+    scores, gate = random_scores(SIZE, 1), Reader()
+    sampler = Sampler(SamplingSettings(temperature=temperature, top_k=0, top_p=1.0, min_p=0.0, seed=3))
+    source = DraftModel(ScriptedModel(scores, letters(SIZE)), SIZE, rule, lambda: False, gate=gate)
+    source.begin(PROMPT, sampler)
+    draft = source.propose(20)
+    assert len(gate.told) == 20
+    for place, (token, confidence) in enumerate(zip(draft.tokens, gate.told, strict=True)):
+        choices = draft.distributions[place]
+        if rule is Rule.REJECTION and temperature > 0.0:
+            assert confidence == choices.probability(token)
+        else:
+            best, second = sorted(sampler.scores(choices, len(PROMPT) + place), reverse=True)[:2]
+            assert confidence == pytest.approx(1.0 - math.exp(second - best), rel=1e-6)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_its_confidence_tells_which_tokens_will_be_accepted(temperature: float) -> None:
+    """Of a right guess and a wrong one the right one has more of it, more often than it has the higher probability.
+
+    Behind the same text the draft's scores are the target's with some noise.
+    """
+    # Behind so many tokens a greedy text does not go round in circles.
+    target, noise, gate = random_scores(SIZE, 1, order=20), random_scores(SIZE, 2, order=20), Reader()
+    sampler = Sampler(SamplingSettings(temperature=temperature, top_k=0, top_p=1.0, min_p=0.0, seed=3))
+    model = ScriptedModel(lambda text: target(text) + 0.2 * noise(text), letters(SIZE))
+    source = DraftModel(model, SIZE, Rule.COUPLED, lambda: False, gate=gate)
+    found: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
+    text = list(PROMPT)
+    source.begin(text, sampler)
+    for _ in range(400):
+        draft = source.propose(1)
+        own = sampler.choose(sampler.distribution(target(tuple(text)), []), len(text))
+        found[own == draft.tokens[0]].append((gate.told[0], draft.probability(0) or 0.0))
+        text.append(own)
+        source.accept([own])
+    right, wrong = np.array(found[True]), np.array(found[False])
+    assert len(right) > 4 * len(wrong) > 100
+    by_confidence, by_probability = (float(np.mean(right[:, kind][:, np.newaxis] > wrong[:, kind])) for kind in (0, 1))
+    assert by_confidence > 0.8
+    assert by_confidence > by_probability + (0.2 if temperature > 0.0 else 0.0)
 
 
 def test_what_is_too_much_to_read_is_left_out_and_the_cache_begins_later() -> None:

@@ -200,6 +200,11 @@ def test_greedy_takes_the_first_of_the_best_and_shows_those_near_it(size: int, k
             assert choices.probability(one) == pytest.approx(expected[choices.ids == one][0], rel=1e-5)
         top = choices.top(3)
         assert [share for _, share in top] == pytest.approx(np.sort(expected)[::-1][:3], rel=1e-5)
+        chosen, lead = Sampler(SamplingSettings(temperature=0.0)).choose_with_lead(choices, 5)
+        ranked = np.sort(logits[ids].astype(np.float64))
+        assert chosen == token
+        expected_lead = ranked[-1] - ranked[-2] if ranked.size > 1 else math.inf
+        assert lead == expected_lead or (lead > SHOWN_NATS and expected_lead > SHOWN_NATS)
         assert choices.probability(size) == 0.0
 
 
@@ -325,6 +330,19 @@ def test_a_choice_depends_on_its_arguments_alone() -> None:
     chosen = [sampler.choose(choices, position) for position in range(50)]
     assert [sampler.choose(choices, position) for position in reversed(range(50))] == chosen[::-1]
     assert len(set(chosen)) > 5
+
+
+@settings(deadline=None)
+@given(logit_rows, sampling_settings, st.integers(0, 1000), st.sampled_from([Stream.TARGET, Stream.DRAFT]))
+def test_the_lead_of_a_choice_is_that_over_the_next_best_score(
+    logits: NDArray[np.float32], chosen: SamplingSettings, position: int, stream: Stream
+) -> None:
+    sampler = Sampler(chosen)
+    choices = sampler.distribution(logits, [])
+    token, lead = sampler.choose_with_lead(choices, position, stream)
+    assert token == sampler.choose(choices, position, stream)
+    scores = sorted(sampler.scores(choices, position, stream), reverse=True)
+    assert lead == (scores[0] - scores[1] if len(scores) > 1 else math.inf)
 
 
 @pytest.mark.parametrize("by", ["seed", "position"])

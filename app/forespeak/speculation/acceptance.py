@@ -7,12 +7,16 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from forespeak.speculation.trace import Origin, Step
+from forespeak.speculation.trace import Step
 
-_CONFIDENCES = (0.2, 0.4, 0.6, 0.75, 0.85, 0.92, 0.96, 0.98, 0.99, 0.997)
-"""Borders of the ranges of q that are told apart: finest near 1, where a long draft is decided."""
+_CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.55, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995)
+"""Borders of the ranges of confidence that are told apart: fine at both ends. A good draft errs only where it hardly
+prefers its token to another; near 1 a poor one's long drafts are decided."""
 _BUCKETS = len(_CONFIDENCES) + 1
 _PRIOR_WEIGHT = 4.0
+_LEAST_SURE = 5.0
+"""Times the odds of any token are those of being rejected where the draft has no confidence at all. With (1 -
+confidence) times that, counts of six pairs, good and poor, greedy and sampled, are met within what they leave open."""
 _PLACES = (1, 2, 3, 4, 6, 9, 16)
 """Borders of the ranges of places that are told apart, the first token's being 0."""
 _PLACE_WEIGHT = 8.0
@@ -23,11 +27,11 @@ _MEMORY = 200.0
 
 
 class Acceptance:
-    """Counts of accepted and tested tokens, overall and by the draft's probability q of the token.
+    """Counts of accepted and tested tokens, overall and by the draft's confidence in the token (see `draft_model`).
 
     Only tokens whose test meant something count: those accepted and the first one rejected of each step. A bucket with
-    few counts leans on a prior that rises with q, as it does for every pair we have measured. The place then counts by
-    how many tokens were accepted there against how many their confidences had promised.
+    few counts leans on a prior that rises with confidence, as it does for every pair we have measured. The place then
+    counts by how many tokens were accepted there against how many their confidences had promised.
     """
 
     def __init__(self, prior: float = 0.8) -> None:
@@ -39,15 +43,16 @@ class Acceptance:
         self._promised_at = [0.0] * (len(_PLACES) + 1)
         self._accepted_at = [0.0] * (len(_PLACES) + 1)
 
-    def observe(self, step: Step) -> None:
-        accepted = [token.draft_probability for token in step.emitted if token.origin is Origin.ACCEPTED]
-        for place, q in enumerate(accepted):
-            self._count_tested(place, q, 1.0)
+    def observe(self, step: Step, confidences: Sequence[float]) -> None:
+        """From a step, and what the draft's confidence in each token was that it drafted for it."""
+        accepted = step.accepted_count
+        for place in range(accepted):
+            self._count_tested(place, confidences[place], 1.0)
         if step.rejected:
-            self._count_tested(len(accepted), step.rejected[0].draft_probability, 0.0)
+            self._count_tested(accepted, confidences[accepted], 0.0)
         elif step.ignored:
             # Not found worth a test: it says as much about the draft as the test it would probably have failed.
-            self._count(self.given(step.ignored[0].draft_probability))
+            self._count(self.given(confidences[accepted]))
 
     @property
     def mean(self) -> float:
@@ -60,22 +65,21 @@ class Acceptance:
         mean = self.mean
         return min(0.995, mean + 0.5 * math.sqrt(mean * (1.0 - mean) / (self._tested + _PRIOR_WEIGHT)))
 
-    def given(self, q: float | None, place: int | None = None) -> float:
-        """The probability that a token is accepted which the draft itself gives probability `q`, at its `place` from 0
-        on or at any place.
+    def given(self, confidence: float, place: int | None = None) -> float:
+        """The probability that a token is accepted in which the draft has that confidence, at its `place` from 0 on or
+        at any place.
         """
-        chance = self.mean
-        if q is not None:
-            bucket = _bucket(q)
-            prior = min(0.99, chance * (0.49 + 0.75 * q))
-            chance = (self._accepted_by[bucket] + _PRIOR_WEIGHT * prior) / (self._tested_by[bucket] + _PRIOR_WEIGHT)
+        bucket, rejected = _bucket(confidence), 1.0 - self.mean
+        less_sure = _LEAST_SURE * (1.0 - confidence) * rejected
+        prior = min(0.99, self.mean / (self.mean + less_sure))
+        chance = (self._accepted_by[bucket] + _PRIOR_WEIGHT * prior) / (self._tested_by[bucket] + _PRIOR_WEIGHT)
         return chance if place is None else min(0.999, chance * self._worth_of(place))
 
-    def chances(self, probabilities: Sequence[float]) -> list[float]:
+    def chances(self, confidences: Sequence[float]) -> list[float]:
         """For each token of a draft, the probability that it and all before it are accepted."""
         chances, so_far = [], 1.0
-        for place, q in enumerate(probabilities):
-            so_far *= self.given(q, place)
+        for place, confidence in enumerate(confidences):
+            so_far *= self.given(confidence, place)
             chances.append(so_far)
         return chances
 
@@ -116,14 +120,13 @@ class Acceptance:
         at = bisect_right(_PLACES, place)
         return min(_BEST_PLACE, (self._accepted_at[at] + _PLACE_WEIGHT) / (self._promised_at[at] + _PLACE_WEIGHT))
 
-    def _count_tested(self, place: int, q: float | None, accepted: float) -> None:
-        at = bisect_right(_PLACES, place)
-        self._promised_at[at] += self.given(q)
+    def _count_tested(self, place: int, confidence: float, accepted: float) -> None:
+        at, bucket = bisect_right(_PLACES, place), _bucket(confidence)
+        self._promised_at[at] += self.given(confidence)
         self._accepted_at[at] += accepted
         self._count(accepted)
-        if q is not None:
-            self._tested_by[_bucket(q)] += 1
-            self._accepted_by[_bucket(q)] += accepted
+        self._tested_by[bucket] += 1
+        self._accepted_by[bucket] += accepted
 
     def _count(self, accepted: float) -> None:
         if self._tested >= _MEMORY:
@@ -132,8 +135,8 @@ class Acceptance:
         self._accepted += accepted
 
 
-def _bucket(q: float) -> int:
-    return bisect_right(_CONFIDENCES, q)
+def _bucket(confidence: float) -> int:
+    return bisect_right(_CONFIDENCES, confidence)
 
 
 def _counts(values: Iterable[Any], length: int) -> list[float]:

@@ -72,6 +72,8 @@ class AdaptiveDraftLength:
         self.acceptance = Acceptance()
         self._unread = 0
         """Emitted tokens that the draft has not read, the newest apart: it is what a draft begins with."""
+        self._confidences: tuple[float, ...] = ()
+        """The draft model's, in the tokens of its newest draft."""
         self._tokens_mean = 0.0
         self._seconds_mean = 0.0
         """Of the steps that drafted, running averages."""
@@ -126,10 +128,10 @@ class AdaptiveDraftLength:
         self._unread = min(unread, _PROBE_CONTEXT) if self._paused or dear else unread
         return self._unread
 
-    def worth_another(self, probabilities: Sequence[float]) -> bool:
-        """Whether a draft whose tokens the draft model gave these probabilities should get one more."""
-        drafted = len(probabilities)
-        chance = self.acceptance.chances(probabilities)[-1] if probabilities else 1.0
+    def worth_another(self, confidences: Sequence[float]) -> bool:
+        """Whether a draft in whose tokens the draft model has these confidences should get one more."""
+        drafted = len(confidences)
+        chance = self.acceptance.chances(confidences)[-1] if confidences else 1.0
         rate, so_far = self.rate, self._costs.target(drafted + 1)
         gain, ahead, mean = 0.0, chance, self.acceptance.mean
         # One more token may not pay where two do: costs rise in steps.
@@ -143,13 +145,14 @@ class AdaptiveDraftLength:
                 return False
         return False
 
-    def worth_testing(self, probabilities: Sequence[float]) -> int:
+    def worth_testing(self, confidences: Sequence[float]) -> int:
         """How many leading tokens of a finished draft are worth their place in the target's batch."""
+        self._confidences = tuple(confidences)
         if not self._drops_tokens:
-            return len(probabilities)
+            return len(confidences)
         rate = self.rate
         best, keep, gain = 0.0, 0, 0.0
-        for place, chance in enumerate(self.acceptance.chances(probabilities)):
+        for place, chance in enumerate(self.acceptance.chances(confidences)):
             gain += chance
             value = gain - rate * (self._costs.target(place + 2) - self._costs.target(1))
             if value > best:
@@ -210,7 +213,7 @@ class AdaptiveDraftLength:
             self._unread = int(accepted == drafted)
             if self._paused:
                 self._probe_seconds -= max(0.0, seconds - len(step.emitted) * self._costs.target(1))
-            self.acceptance.observe(step)
+            self.acceptance.observe(step, self._confidences)
             self._speculated += 1
             won = len(step.emitted) - seconds * self._costs.plain_rate
             self._balance = min((1.0 - _FORGET) * self._balance + won, self._patience)

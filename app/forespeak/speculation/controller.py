@@ -25,18 +25,18 @@ class DraftController(Protocol):
 
 
 class DraftGate(Protocol):
-    """Asked by a draft model while it drafts, with the probabilities that it gives its own tokens so far."""
+    """Asked by a draft model while it drafts, with its confidence in each of its tokens so far, from 0 to 1."""
 
     def may_read(self, unread: int) -> int:
         """How many of the `unread` tokens that it has not read, the newest apart, it may read before it drafts."""
         ...
 
-    def worth_another(self, probabilities: Sequence[float]) -> bool:
+    def worth_another(self, confidences: Sequence[float]) -> bool:
         """Whether to draft one more token behind these, at least one: the first is drafted unasked."""
         ...
 
-    def worth_testing(self, probabilities: Sequence[float]) -> int:
-        """How many leading tokens of the finished draft to have tested."""
+    def worth_testing(self, confidences: Sequence[float]) -> int:
+        """How many leading tokens of the finished draft to have tested. The step that follows is about this draft."""
         ...
 
 

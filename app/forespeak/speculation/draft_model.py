@@ -1,14 +1,22 @@
-"""A second, smaller language model as a draft source."""
+"""A second, smaller language model as a draft source.
+
+Its confidence in a token that it drafts is what its gate judges by. Under the coupled rule, and at temperature 0, the
+target takes the same token unless its scores differ from the draft's by more than the draft prefers that token to the
+next best one, noise included: with a lead of d nats the confidence is 1 - exp(-d). The noise is the same for both, so
+an unlikely token may be a sure guess, and a likely one a doubtful one. Under the rejection rule the two draw apart from
+each other, and the confidence is the draft's probability q of the token.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from forespeak.speculation.constraint import NoTokenLeftError
 from forespeak.speculation.controller import DraftGate
 from forespeak.speculation.draft import EMPTY_DRAFT, Draft, DraftSourceError, Evaluation
 from forespeak.speculation.language_model import EvaluationError, LanguageModel, Logits, common_prefix_length
-from forespeak.speculation.sampling import Distribution, Sampler, Stream
+from forespeak.speculation.sampling import Distribution, GreedyDistribution, Sampler, Stream
 from forespeak.speculation.settings import Rule
 from forespeak.speculation.trace import Source
 
@@ -85,24 +93,26 @@ class DraftModel:
         unseen = self._tokens[self._read_length :]
         drafted: list[int] = []
         distributions: list[Distribution] = []
-        probabilities: list[float] = []
+        confidences: list[float] = []
         while True:
             logits = self._evaluate(unseen, 1)[0, : self._shared_size]
             try:
                 choices = self._sampler.after(logits, self._tokens, drafted)
             except NoTokenLeftError:
                 break  # What may follow is known to the target alone.
-            token = self._sampler.choose(choices, len(self._tokens) + len(drafted), self._stream)
+            token, lead = self._sampler.choose_with_lead(choices, len(self._tokens) + len(drafted), self._stream)
             drafted.append(token)
             distributions.append(choices)
-            if self._gate is not None:
-                probabilities.append(choices.probability(token))
+            if self._stream is Stream.TARGET or isinstance(choices, GreedyDistribution):
+                confidences.append(-math.expm1(-lead))
+            else:
+                confidences.append(choices.probability(token))
             if len(drafted) == limit or self._model.vocabulary.ends_generation(token):
                 break
-            if self._gate is not None and not self._gate.worth_another(probabilities):
+            if self._gate is not None and not self._gate.worth_another(confidences):
                 break
             unseen = [token]
-        keep = len(drafted) if self._gate is None else self._gate.worth_testing(probabilities)
+        keep = len(drafted) if self._gate is None else self._gate.worth_testing(confidences)
         if not drafted:
             return EMPTY_DRAFT
         return Draft(tuple(drafted[:keep]), Source.DRAFT_MODEL, tuple(distributions), tuple(drafted[keep:]))

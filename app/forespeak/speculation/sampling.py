@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,11 @@ class GreedyDistribution(Distribution):
         hold(self, "_columns", columns)
         hold(self, "_best", best)
         hold(self, "_sum", float(np.add.reduce(np.exp(columns.scores - best), axis=None)))
+
+    @property
+    def lead(self) -> float:
+        """By how many nats it is ahead of the next best token; infinity where none is within SHOWN_NATS."""
+        return _lead(self._columns.scores)
 
     @property
     def ids(self) -> NDArray[np.int64]:
@@ -195,6 +201,13 @@ def _penalise(logits: NDArray[np.float32], settings: SamplingSettings, recent: S
     scores = logits[seen]
     scores = np.where(scores > 0, scores / settings.repeat_penalty, scores * settings.repeat_penalty)
     logits[seen] = scores - counts * settings.frequency_penalty - settings.presence_penalty
+
+
+def _lead(scores: NDArray[np.floating[Any]]) -> float:
+    if scores.size < 2:
+        return math.inf
+    second, best = np.partition(scores, -2, axis=None)[-2:]
+    return float(best) - float(second)
 
 
 def _log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -336,6 +349,16 @@ class Sampler:
         if isinstance(choices, GreedyDistribution):
             return choices.token
         return int(choices.ids[int(self.scores(choices, position, stream).argmax())])
+
+    def choose_with_lead(
+        self, choices: Distribution, position: int, stream: Stream = Stream.TARGET
+    ) -> tuple[int, float]:
+        """The same, and by how many nats its score is above that of the next best token; infinity where it is alone."""
+        if isinstance(choices, GreedyDistribution):
+            return choices.token, choices.lead
+        scores = self.scores(choices, position, stream)
+        best = int(scores.argmax())
+        return int(choices.ids[best]), _lead(scores)
 
     def uniform(self, position: int, stream: Stream) -> float:
         """One uniform number in (0, 1) for a place."""
