@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forespeak.engines import drafting
 from forespeak.pairing import ranking
 from forespeak.pairing.machine_speed import Basis, ModelCosts
 from forespeak.pairing.ranking import Measurement, Range, predict, predict_lookup, rank_key
@@ -44,6 +45,11 @@ def no_time_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
 def no_confidence(monkeypatch: pytest.MonkeyPatch) -> None:
     """The draft model's own probabilities tell nothing."""
     monkeypatch.setattr(ranking, "_SURE", 0.0)
+
+
+def test_no_longer_drafts_are_predicted_than_are_made() -> None:
+    assert ranking.LONGEST_DRAFT == drafting.LONGEST_MODEL_DRAFT
+    assert ranking.LONGEST_LOOKUP == drafting.MAX_DRAFT_LENGTH
 
 
 @pytest.mark.usefixtures("no_time_of_ours", "no_confidence")

@@ -25,7 +25,7 @@ from forespeak.speculation.trace import Source
 MAX_DRAFT_LENGTH = 48
 """Scores are wanted for each drafted token and one more; engines make the buffers for them when they load."""
 
-_LONGEST_MODEL_DRAFT = 16
+LONGEST_MODEL_DRAFT = 24
 _LONGEST_LOOKUP = MAX_DRAFT_LENGTH
 
 
@@ -119,7 +119,7 @@ class Drafting:
         if regime not in self._models:
             rule, _ = regime
             self._models[regime] = AdaptiveDraftLength(
-                self._costs, _LONGEST_MODEL_DRAFT, drops_tokens=rule is Rule.COUPLED
+                self._costs, LONGEST_MODEL_DRAFT, drops_tokens=rule is Rule.COUPLED
             )
         return self._models[regime]
 

@@ -17,7 +17,7 @@ from forespeak.pairing.machine_speed import ModelCosts
 from forespeak.pairing.usual_acceptance import KINDS, UsualAcceptance, lookup_habit
 from forespeak.speculation.costs import Costs
 
-LONGEST_DRAFT = 16
+LONGEST_DRAFT = 24
 LONGEST_LOOKUP = 48
 _OWN_STEP, _OWN_TOKEN = 0.5e-3, 0.3e-3
 """Seconds of our own time for a step, and for each drafted token more."""
