@@ -34,6 +34,8 @@ _PATIENCE = 3.0
 _PATIENT_STEPS = 2.0
 """... or as many of its steps' worth, if that is more: a single long draft may be lost. What it has won before counts
 for no more than that either: another passage may be another matter."""
+_ON_TRIAL = 1.0
+"""... and where it was resumed, no more than these before it has won any: what the probe took is lost already."""
 _FIRST_REST, _LONGEST_REST = 96, 768
 """Steps for which it rests when it has lost them, more each time until it wins again."""
 _FORGET = 0.02
@@ -260,8 +262,8 @@ class AdaptiveDraftLength:
             self._rest = max(0, self._rest - 1)
             reading = rate * self._unread * self._costs.draft_catch_up
             if ahead >= max(_RESUME_MARGIN, reading / _RESUME_STEPS) and not self._rest:
-                self._paused, self._probe_after, self._steps_paused, self._balance = False, _FIRST_PROBE, 0, 0.0
-                self._probe_drafts = 0
+                self._paused, self._probe_after, self._steps_paused, self._probe_drafts = False, _FIRST_PROBE, 0, 0
+                self._balance = _ON_TRIAL - self._patience
         elif ahead < (0.0 if self._speculated >= _TRIAL else -_HOPELESS):
             self._paused, self._steps_paused = True, 0
         elif self._balance < -self._patience:
