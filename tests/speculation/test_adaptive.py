@@ -185,3 +185,35 @@ def test_a_paused_draft_that_would_pay_by_now_says_what_keeps_it() -> None:
     controller.elsewhere = 2.0 / costs.target_seconds(1)
     assert re.search(r"saves \d+ ms, but others save more in that time\.$", said_after(16))
     assert not controller.active
+
+
+def test_what_was_resumed_may_lose_less_before_it_rests_than_what_never_paused() -> None:
+    costs = MACHINES["F32+Q4_1"]
+    controller = controller_for(costs)
+    index = 0
+
+    def take(accepted: int) -> float:
+        """A step, with a draft of two tokens if one may be made; the tokens by which it is behind a plain one."""
+        nonlocal index
+        index += 1
+        drafted = [0.5, 0.5] if controller.next_length() else []
+        controller.worth_testing(drafted)
+        step = played_step(index, drafted, len(drafted), accepted if drafted else 0, 0, costs)
+        controller.observe(step)
+        return (step.draft_seconds + step.target_seconds) / costs.target_seconds(1) - len(step.emitted)
+
+    def lost_before_it_rests() -> float:
+        lost = 0.0
+        while controller.active:
+            # It forgets what happened, so it goes on promising to pay.
+            controller.acceptance = Acceptance()
+            lost += take(0)
+        return lost
+
+    one_step = take(0)
+    at_first = lost_before_it_rests()
+    while not controller.active:
+        take(2)
+    again = lost_before_it_rests()
+    assert again <= 1.0 + one_step
+    assert again < 0.6 * at_first
