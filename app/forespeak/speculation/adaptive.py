@@ -45,7 +45,8 @@ _WILDEST = 2.0
 _FIRST_PROBE = 16
 _PROBE_CONTEXT = 24
 """Tokens that a paused draft model reads before a probe. Reading all that it has missed could take longer than what
-it would save; behind so few its guesses are right nearly as often, and where they pay it goes on from there."""
+it would save. Behind so few its guesses are right less often (a Q2_K draft's 0.68 of the time instead of 0.80, behind
+16 only 0.59), and where they pay even so it goes on from there."""
 _PLAIN_EVERY = 32
 """Checks in a row, at most: what a plain step costs now must be known, or drafting could seem to win by its own
 slowness. One plain step in so many takes a few thousandths of the time."""
